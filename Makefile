@@ -1,0 +1,85 @@
+# Everything one does with this repository. Each target sets up what it needs; a second run does nothing twice.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+CHECKED := .venv-checked
+export PIP_DISABLE_PIP_VERSION_CHECK = 1
+PIP := -m pip install --quiet --constraint constraints.txt
+
+# A build is wanted when a compiled module's source changed, and when the set of files did: an editable install maps
+# the files that it saw.
+FILES := $(sort $(shell find admin broker codecs indexes spark_sink src -type f ! -path '*/__pycache__/*'))
+COMPILED := $(filter %.pyx %.pxd %.hpp,$(FILES))
+MODULES := $(subst /,.,$(basename $(filter %.pyx,$(FILES))))
+LISTING := $(VENV)/files-$(firstword $(shell echo $(FILES) | cksum))
+
+.DEFAULT_GOAL := build
+.PHONY: help build test lint types checked bench format pin clean
+
+help: ## list the targets
+	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "%-8s %s\n", $$1, $$2}'
+
+build: $(VENV)/built ## make .venv with Tamis in it (the default)
+
+test: build ## run the tests; ARGS="-k name" goes to pytest
+	$(BIN)/pytest $(ARGS)
+
+lint: build ## check style: ruff, cython-lint
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/cython-lint --max-line-length 120 $(filter %.pyx %.pxd,$(COMPILED))
+
+types: build ## check types: mypy, pyright, and the stubs against the compiled modules
+	cd src && ../$(BIN)/mypy --config-file ../pyproject.toml -p tamis
+	$(BIN)/mypy tests benchmarks
+	$(BIN)/basedpyright
+	$(BIN)/stubtest $(MODULES:%=tamis.%)
+
+checked: $(CHECKED)/built ## test the compiled modules with bounds checks and sanitizers on
+	LD_PRELOAD="$$(c++ -print-file-name=libasan.so) $$(c++ -print-file-name=libubsan.so)" \
+	ASAN_OPTIONS=detect_leaks=0 PYTHONMALLOC=malloc $(CHECKED)/bin/pytest tests/unit/indexes tests/property $(ARGS)
+
+bench: build ## measure, and print the tables of docs/benchmarks.md
+	$(BIN)/python -m benchmarks.local_stack
+
+format: build ## let ruff put the sources in shape
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+pin: ## choose the newest versions of everything, into constraints.txt
+	$(PYTHON) -m venv --clear $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	$(BIN)/python -m pip install --quiet --group dev --editable '.[local]'
+	{ sed -n 1p constraints.txt; $(BIN)/python -m pip freeze --all --exclude-editable; } > $(VENV)/constraints.txt
+	mv $(VENV)/constraints.txt constraints.txt
+
+clean: ## remove all that these targets made
+	rm -rf $(VENV) $(CHECKED) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
+
+$(VENV)/ready: pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "Tamis needs Python 3.11 or newer, and $(PYTHON) is not. Name one: make PYTHON=python3.12" >&2; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python $(PIP) pip
+	$(BIN)/python $(PIP) --group dev
+	@touch $@
+
+$(VENV)/built: $(VENV)/ready CMakeLists.txt $(COMPILED) $(LISTING)
+	$(BIN)/python $(PIP) --no-build-isolation --editable '.[local]'
+	@touch $@
+
+$(LISTING): | $(VENV)/ready
+	@rm -f $(VENV)/files-*
+	@touch $@
+
+$(CHECKED)/ready: pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(CHECKED)
+	$(CHECKED)/bin/python $(PIP) pip
+	$(CHECKED)/bin/python $(PIP) --group checked
+	@touch $@
+
+$(CHECKED)/built: $(CHECKED)/ready CMakeLists.txt $(COMPILED)
+	$(CHECKED)/bin/python $(PIP) --no-build-isolation --no-deps --editable . \
+	  --config-settings build-dir=build/checked --config-settings cmake.define.CHECKED=ON
+	@touch $@

@@ -1,0 +1,1 @@
+"""The `tamis` command, and the local stack."""

@@ -1,0 +1,13 @@
+"""A real Kafka and a real Redis on this machine, without Docker and without root: what `tamis dev` runs.
+
+`LocalStack` is the facade. Kafka is its own jars, fetched once (`jars`) and started by a Java of the machine (`java`,
+`archive`, `kafka`); Redis is the machine's or a wheel's (`redis`). A keeper process (`keeper`, `servers`) owns the
+servers and their folder, so that nothing outlives the process that wanted them. Beyond starting and stopping, brokers
+can be killed, paused and cut back (`log_cut`), for tests of what must survive that.
+"""
+
+from tamis.admin.errors import StackError
+from tamis.admin.local.cache import no_report
+from tamis.admin.local.stack import LocalStack, StackOptions
+
+__all__ = ["LocalStack", "StackError", "StackOptions", "no_report"]

@@ -1,0 +1,110 @@
+"""A process that starts a stack's servers, and ends them and their folder when the stack's owner is gone.
+
+The owner talks to it in JSON lines, one answer a request; when the owner's end of the pipe closes, however the owner
+died, the keeper kills the servers, removes the folder and ends. Should the keeper itself be killed, Linux kills its
+servers (PR_SET_PDEATHSIG; it goes by the thread that forked, hence one process with one thread does all the starting).
+
+Run as a script with the owner's process id, by the plain interpreter: it needs the standard library only, and is up in
+20 ms.
+"""
+
+import contextlib
+import ctypes
+import json
+import os
+import select
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+_OWNER_CHECK_SECONDS = 0.5
+_PR_SET_PDEATHSIG = 1
+
+
+class Keeper:
+    """The servers of one stack, their folder, and what may be asked about them."""
+
+    def __init__(self, owner: int) -> None:
+        self._owner = owner
+        self._folder = Path(tempfile.mkdtemp(prefix="tamis-"))
+        self._servers: dict[str, subprocess.Popen[bytes]] = {}
+        self._prctl = ctypes.CDLL(None).prctl if sys.platform == "linux" else None
+
+    def serve(self) -> None:
+        """Answer the owner until it asks for the end, or is gone."""
+        keep_logs = False
+        try:
+            self._answer(folder=str(self._folder))
+            while request := self._next_request():
+                if request["do"] == "end":
+                    keep_logs = request["keep_logs"]
+                    break
+                try:
+                    self._answer(**getattr(self, f"do_{request.pop('do')}")(**request))
+                except OSError as error:
+                    self._answer(error=str(error))
+        except BrokenPipeError:
+            pass  # the owner died between its question and our answer
+        finally:
+            self._clean_up(keep_logs=keep_logs)
+
+    def do_start(self, name: str, command: list[str], log: str) -> dict[str, Any]:
+        with Path(log).open("ab") as file:
+            self._servers[name] = subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=file,
+                stderr=subprocess.STDOUT,
+                cwd=self._folder,
+                preexec_fn=self._die_with_keeper,  # noqa: PLW1509  this process has one thread
+            )
+        return {"pid": self._servers[name].pid}
+
+    def do_signal(self, name: str, number: int) -> dict[str, Any]:
+        self._servers[name].send_signal(number)
+        return {}
+
+    def do_exit_code(self, name: str) -> dict[str, Any]:
+        return {"exit_code": self._servers[name].poll()}
+
+    def _next_request(self) -> dict[str, Any] | None:
+        """The next request, or none once the owner is gone.
+
+        The pipe alone cannot tell: a process that the owner forked holds it open too, so the parent is watched as well.
+        """
+        while not select.select([sys.stdin], [], [], _OWNER_CHECK_SECONDS)[0]:
+            if os.getppid() != self._owner:
+                return None
+        line = sys.stdin.buffer.readline()
+        whole = line.endswith(b"\n")  # else the owner died while writing it
+        return json.loads(line) if whole else None
+
+    def _answer(self, **fields: Any) -> None:
+        print(json.dumps(fields), flush=True)
+
+    def _die_with_keeper(self) -> None:
+        if self._prctl is not None:
+            self._prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+
+    def _clean_up(self, *, keep_logs: bool) -> None:
+        for server in self._servers.values():
+            server.kill()
+        for server in self._servers.values():
+            server.wait()
+        if keep_logs:
+            for entry in self._folder.iterdir():
+                if entry.name != "logs":
+                    shutil.rmtree(entry, ignore_errors=True)
+        else:
+            shutil.rmtree(self._folder, ignore_errors=True)
+
+
+if __name__ == "__main__":
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit())
+    with contextlib.suppress(KeyboardInterrupt):
+        Keeper(int(sys.argv[1])).serve()

@@ -1,0 +1,88 @@
+"""Kafka's clients, as Tamis uses them: the one module that imports the client library.
+
+The settings here are what exactly-once delivery rests on, so they are not the caller's to forget; what a caller adds is
+its own affair (a group, a transactional id), and `KafkaSettings.extra` wins over everything.
+"""
+
+import logging
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
+from confluent_kafka.admin import (
+    AdminClient,
+    NewTopic,
+    ScramCredentialInfo,
+    ScramMechanism,
+    UserScramCredentialUpsertion,
+)
+
+from tamis.broker.configuration import KafkaSettings
+
+__all__ = [
+    "AdminClient",
+    "Consumer",
+    "KafkaError",
+    "KafkaException",
+    "Message",
+    "NewTopic",
+    "Producer",
+    "ScramCredentialInfo",
+    "ScramMechanism",
+    "TopicPartition",
+    "UserScramCredentialUpsertion",
+    "admin_client",
+    "consumer",
+    "producer",
+]
+
+PropertyValue = str | int | float | bool
+Properties = Mapping[str, PropertyValue]
+"""librdkafka's properties, under its own names."""
+
+_LOG = logging.getLogger(__name__)
+_NONE: Properties = MappingProxyType({})
+
+_PRODUCER: Properties = {
+    "acks": "all",
+    "enable.idempotence": True,
+    "linger.ms": 5,
+    "compression.type": "lz4",
+    "batch.size": 1_000_000,
+    # A transaction that begins within 3 ms of the last one's commit meets CONCURRENT_TRANSACTIONS and waits this long.
+    "retry.backoff.ms": 1,
+    "retry.backoff.max.ms": 1000,
+    "reconnect.backoff.max.ms": 500,
+}
+_TRANSACTIONS: dict[str, PropertyValue] = {"transaction.timeout.ms": 10_000, "message.timeout.ms": 9_000}
+_CONSUMER: Properties = {
+    "group.protocol": "consumer",  # KIP-848: heals by itself where the classic protocols can leave partitions unread
+    "isolation.level": "read_committed",
+    "enable.auto.commit": False,
+    # Where to start is never the client's choice: during a rebalance it would take this for a missing offset.
+    "auto.offset.reset": "error",
+    "fetch.queue.backoff.ms": 5,
+}
+
+
+def admin_client(settings: KafkaSettings, properties: Properties = _NONE) -> AdminClient:
+    return AdminClient(_merged(settings, properties), logger=_LOG)
+
+
+def producer(settings: KafkaSettings, transactional_id: str | None = None, properties: Properties = _NONE) -> Producer:
+    """An idempotent producer, transactional if it is given an id."""
+    transactions = {} if transactional_id is None else _TRANSACTIONS | {"transactional.id": transactional_id}
+    return Producer(_merged(settings, _PRODUCER, transactions, properties), logger=_LOG)
+
+
+def consumer(settings: KafkaSettings, group: str, properties: Properties = _NONE) -> Consumer:
+    """A consumer that sees committed data only, and starts where its owner says."""
+    return Consumer(_merged(settings, _CONSUMER, {"group.id": group}, properties), logger=_LOG)
+
+
+def _merged(settings: KafkaSettings, *layers: Properties) -> dict[str, PropertyValue]:
+    """Later layers win, and what the user configured wins over all of them."""
+    merged: dict[str, PropertyValue] = {"bootstrap.servers": settings.bootstrap_servers}
+    for layer in (*layers, settings.extra):
+        merged.update(layer)
+    return merged

