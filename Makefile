@@ -28,11 +28,11 @@ test: build ## run the tests; ARGS="-k name" goes to pytest
 lint: build ## check style: ruff, cython-lint
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/cython-lint --max-line-length 120 $(filter %.pyx %.pxd,$(COMPILED))
+	PATH="$(BIN):$$PATH" cython-lint --max-line-length 120 $(filter %.pyx %.pxd,$(COMPILED))
 
 types: build ## check types: mypy, pyright, and the stubs against the compiled modules
 	cd src && ../$(BIN)/mypy --config-file ../pyproject.toml -p tamis
-	$(BIN)/mypy tests benchmarks
+	MYPYPATH=.:tests/support $(BIN)/mypy --explicit-package-bases tests benchmarks
 	$(BIN)/basedpyright
 	$(BIN)/stubtest $(MODULES:%=tamis.%)
 

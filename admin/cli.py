@@ -71,6 +71,12 @@ def _global_options(
     pass
 
 
+def _one_or_three(brokers: int) -> int:
+    if brokers not in (1, 3):
+        raise typer.BadParameter(f"a stack has 1 broker, or 3 with replication; {brokers} were asked for")
+    return brokers
+
+
 @app.command(
     epilog="""\b
 Examples:
@@ -81,12 +87,16 @@ Examples:
 """
 )
 def dev(
-    brokers: Annotated[int, typer.Option(help="Kafka brokers: 1, or 3 with replication.")] = 1,
+    brokers: Annotated[int, typer.Option(help="Kafka brokers: 1, or 3 with replication.", callback=_one_or_three)] = 1,
     secured: Annotated[
         bool, typer.Option("--secured", help="Clients must log in (SCRAM), and ACLs say what they may do.")
     ] = False,
-    kafka_port: Annotated[int | None, typer.Option(help="Port of the first broker; default: a free one.")] = None,
-    redis_port: Annotated[int | None, typer.Option(help="Port of Redis; default: a free one.")] = None,
+    kafka_port: Annotated[
+        int | None, typer.Option(min=1, max=65535, help="Port of the first broker; default: a free one.")
+    ] = None,
+    redis_port: Annotated[
+        int | None, typer.Option(min=1, max=65535, help="Port of Redis; default: a free one.")
+    ] = None,
     output: Annotated[Output, typer.Option("-o", "--output", help="How the addresses are printed.")] = Output.TEXT,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No talk on stderr.")] = False,
 ) -> None:
@@ -101,13 +111,12 @@ def dev(
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     began = time.monotonic()
     options = StackOptions(brokers=brokers, secured=secured, kafka_port=kafka_port, redis_port=redis_port)
-    with LocalStack(options, report) as stack:
+    with LocalStack(options, report) as stack, suppress(KeyboardInterrupt):  # the way this command is meant to end
         _print_settings(stack.settings, output)
         report(f"Ready after {time.monotonic() - began:.1f} s. Ctrl-C stops it and removes its data.")
-        with suppress(KeyboardInterrupt):  # the way this command is meant to end
-            while True:
-                time.sleep(_WATCH_SECONDS)
-                stack.require_running()
+        while True:
+            time.sleep(_WATCH_SECONDS)
+            stack.require_running()
     report("Stopped; all data is removed.")
 
 

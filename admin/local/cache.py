@@ -63,7 +63,7 @@ def disk_errors_explained(folder: Path) -> Iterator[None]:
                 f"The disk that holds {folder} is full. Free some space, or point TMPDIR (data) or "
                 "XDG_CACHE_HOME (cache) to another disk."
             ) from error
-        if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
+        if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOENT, errno.ENOTDIR):
             raise StackError(
                 f"{error.filename or folder} cannot be written: {error.strerror}. Point TMPDIR (data) or "
                 "XDG_CACHE_HOME (cache) to a folder of yours."

@@ -13,8 +13,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from stacks import StackKind, chosen_kind
 
+from stacks import StackKind, chosen_kind
 from tamis.admin.local import LocalStack, StackError, StackOptions
 from tamis.admin.local.java import find_java
 from tamis.broker.configuration import KafkaSettings
@@ -199,7 +199,7 @@ def test_a_secured_stack_lets_nobody_do_what_no_acl_allows() -> None:
             admin_client(stranger, {"log_level": 0}).list_topics(timeout=2.0)
         outbox = producer(reader)
         refused: list[str] = []
-        outbox.produce(topic, "x", on_delivery=lambda error, _message: refused.append(error.name()))
+        outbox.produce(topic, "x", on_delivery=lambda error, _message: refused.append(error.name() if error else ""))
         outbox.flush(SECONDS)
         assert refused == ["TOPIC_AUTHORIZATION_FAILED"]
         allow = AclBinding(
@@ -218,10 +218,10 @@ def test_a_secured_stack_lets_nobody_do_what_no_acl_allows() -> None:
 
 def can_write(settings: KafkaSettings, topic: str) -> bool:
     client = producer(settings)
-    errors: list[object] = []
-    client.produce(topic, "allowed", on_delivery=lambda error, _message: errors.append(error))
+    delivered: list[bool] = []
+    client.produce(topic, "allowed", on_delivery=lambda error, _message: delivered.append(error is None))
     client.flush(SECONDS)
-    return errors == [None]
+    return delivered == [True]
 
 
 def test_a_stack_that_fails_to_start_keeps_its_logs_and_says_where() -> None:
@@ -235,14 +235,24 @@ def test_a_stack_that_fails_to_start_keeps_its_logs_and_says_where() -> None:
 
 
 def test_an_exception_in_the_block_keeps_the_logs_and_its_end_removes_all_else() -> None:
-    with pytest.raises(ZeroDivisionError) as caught, LocalStack() as stack:
-        pids = [stack.brokers[0].pid]
-        raise ZeroDivisionError
+    pids: list[int] = []
+
+    def fail() -> None:
+        with LocalStack() as stack:
+            pids.append(stack.brokers[0].pid)
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError) as caught:
+        fail()
     logs = Path(caught.value.__notes__[0].removeprefix("The logs of the local stack are kept in ").rstrip("."))
     assert {path.name for path in logs.iterdir()} >= {"kafka-1.log", "redis.log"}
     assert [path.name for path in logs.parent.iterdir()] == ["logs"]
     assert not any(map(is_alive, pids))
     shutil.rmtree(logs.parent)
+
+
+def children(pid: int) -> list[int]:
+    return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 
 
 class Command:
@@ -257,11 +267,9 @@ class Command:
         )
         assert self.process.stdout is not None
         self.ports = [int(port) for port in re.findall(r"127\.0\.0\.1:(\d+)", self.process.stdout.readline())]
-        self.keeper = int(Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text())
-        children = Path(f"/proc/{self.keeper}/task/{self.keeper}/children").read_text().split()
-        self.servers = [int(pid) for pid in children if is_alive(int(pid))]
-        self.folder = Path(f"/proc/{self.keeper}/cwd").readlink()
-        self.data = Path(f"/proc/{self.servers[0]}/cwd").readlink()
+        (self.keeper,) = children(self.process.pid)
+        self.servers = [pid for pid in children(self.keeper) if is_alive(pid)]
+        self.folder = Path(f"/proc/{self.servers[0]}/cwd").readlink()
 
     def finish(self, number: signal.Signals) -> tuple[int, str]:
         self.process.send_signal(number)
@@ -282,7 +290,7 @@ def test_tamis_dev_leaves_no_process_and_no_file_however_it_ends(number: signal.
     assert code == exit_code
     assert "Traceback" not in stderr
     assert soon(lambda: not any(map(is_alive, [command.keeper, *command.servers])))
-    assert soon(lambda: not command.data.exists())
+    assert soon(lambda: not command.folder.exists())
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")

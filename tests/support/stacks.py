@@ -5,7 +5,7 @@ import os
 import shutil
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from enum import StrEnum
 
 from tamis.admin.local import LocalStack
@@ -38,8 +38,8 @@ def chosen_kind() -> StackKind:
 
 
 @contextlib.contextmanager
-def running_stack(kind: StackKind) -> Iterator[Settings]:
-    """How to reach the stack, for as long as the block lasts."""
+def running_stack(kind: StackKind, keep_logs: Callable[[], bool]) -> Iterator[Settings]:
+    """How to reach the stack, for as long as the block lasts; `keep_logs` is asked at its end."""
     match kind:
         case StackKind.GIVEN:
             settings = Settings(
@@ -52,8 +52,14 @@ def running_stack(kind: StackKind) -> Iterator[Settings]:
             with _docker_stack() as settings:
                 yield settings
         case StackKind.LOCAL:
-            with LocalStack() as stack:
+            stack = LocalStack()
+            stack.start()
+            try:
                 yield stack.settings
+            finally:
+                logs = stack.stop(keep_logs=keep_logs())
+                if logs is not None:
+                    print(f"\nThe logs of the local stack are kept in {logs}.")
 
 
 def _docker_answers() -> bool:

@@ -147,7 +147,7 @@ def test_a_server_that_does_not_end_is_not_waited_for_without_end(servers: Serve
 
 
 def test_a_program_that_does_not_exist_is_named(servers: Servers) -> None:
-    with pytest.raises(StackError, match="nowhere could not be handled.*/no/such/program"):
+    with pytest.raises(StackError, match=r"nowhere could not be handled.*/no/such/program"):
         servers.start("nowhere", ["/no/such/program"])
 
 

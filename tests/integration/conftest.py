@@ -1,0 +1,44 @@
+import uuid
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from stacks import chosen_kind, running_stack
+from tamis.broker.configuration import Settings
+from tamis.broker.kafka import AdminClient, NewTopic, admin_client
+
+
+@pytest.fixture(scope="session")
+def settings(request: pytest.FixtureRequest) -> Iterator[Settings]:
+    """One Kafka and one Redis for the whole session; if a test fails, the local stack's logs stay."""
+    with running_stack(chosen_kind(), keep_logs=lambda: request.session.testsfailed > 0) as settings:
+        yield settings
+
+
+@pytest.fixture(scope="session")
+def admin(settings: Settings) -> AdminClient:
+    return admin_client(settings.kafka)
+
+
+@pytest.fixture
+def unique() -> str:
+    """A name that no other test uses: for groups, transactional ids, keys."""
+    return f"test-{uuid.uuid4().hex[:12]}"
+
+
+@pytest.fixture
+def make_topic(admin: AdminClient) -> Iterator[Callable[..., str]]:
+    """Makes a topic with a name of its own; it goes with the test."""
+    made: list[str] = []
+
+    def make(partitions: int = 1, **config: str) -> str:
+        name = f"test-{uuid.uuid4().hex[:12]}"
+        properties = {key.replace("_", "."): value for key, value in config.items()}
+        admin.create_topics([NewTopic(name, partitions, config=properties)])[name].result()
+        made.append(name)
+        return name
+
+    yield make
+    if made:
+        for future in admin.delete_topics(made).values():
+            future.result()
