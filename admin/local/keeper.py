@@ -8,7 +8,6 @@ Run as a script with the owner's process id, by the plain interpreter: it needs 
 20 ms.
 """
 
-import contextlib
 import ctypes
 import json
 import os
@@ -103,8 +102,16 @@ class Keeper:
             shutil.rmtree(self._folder, ignore_errors=True)
 
 
+def main() -> None:
+    """Keep servers for the process whose id is the first argument."""
+    signal.signal(signal.SIGTERM, lambda _number, _frame: sys.exit())
+    try:
+        keeper = Keeper(owner=int(sys.argv[1]))
+    except OSError as error:
+        print(json.dumps({"error": f"no temporary folder could be made: {error}"}), flush=True)
+        sys.exit(1)
+    keeper.serve()
+
+
 if __name__ == "__main__":
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit())
-    with contextlib.suppress(KeyboardInterrupt):
-        Keeper(int(sys.argv[1])).serve()
+    main()

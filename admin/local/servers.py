@@ -31,7 +31,11 @@ class Servers:
             stdout=subprocess.PIPE,
             start_new_session=True,  # Ctrl-C in a terminal is for us alone: we decide when the servers stop
         )
-        self.folder = Path(self._read_answer()["folder"])
+        greeting = self._read_answer()
+        if "error" in greeting:
+            self._keeper.communicate()
+            raise StackError(f"A stack cannot start: {greeting['error']}. Point TMPDIR to a folder that has room.")
+        self.folder = Path(greeting["folder"])
         self.logs = self.folder / "logs"
         self.logs.mkdir()
 

@@ -13,6 +13,7 @@ from typing import Self
 
 from tamis.admin.errors import StackError
 from tamis.admin.local.cache import Report, cache_folder, disk_errors_explained, no_report, require_space
+from tamis.admin.local.jars import kafka_version
 from tamis.admin.local.kafka import Installation, KafkaBroker, Node, properties
 from tamis.admin.local.log_cut import cut_log
 from tamis.admin.local.ports import Ports
@@ -83,6 +84,7 @@ class LocalStack:
         """Start everything, and return when it is ready."""
         try:
             installation = Installation(self._cache, self._report)
+            self._report(f"Starting Kafka {kafka_version()}{' and Redis' if self._options.redis else ''} ...")
             with disk_errors_explained(self._cache):
                 self._servers = Servers()
                 require_space(self._servers.folder, _SPACE_NEEDED, "a stack's data")
@@ -107,6 +109,7 @@ class LocalStack:
             servers.end(keep_logs=keep_logs)
             self._ports.release()
             self.brokers.clear()
+            self._redis = None
         return servers.logs if keep_logs else None
 
     def wait_until_ready(self) -> None:

@@ -7,8 +7,7 @@ import signal
 import socket
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -16,6 +15,7 @@ import pytest
 
 from stacks import StackKind, chosen_kind
 from tamis.admin.local import LocalStack, StackError, StackOptions
+from tamis.admin.local.cache import cache_folder
 from tamis.admin.local.java import find_java
 from tamis.broker.configuration import KafkaSettings
 from tamis.broker.kafka import (
@@ -77,20 +77,6 @@ def content(settings: KafkaSettings, topic: str) -> list[tuple[str, int | None]]
         client.close()
 
 
-def is_alive(pid: int) -> bool:
-    stat = Path(f"/proc/{pid}/stat")
-    return stat.exists() and stat.read_text().rsplit(")", 1)[1].split()[0] != "Z"
-
-
-def soon(condition: Callable[[], bool]) -> bool:
-    deadline = time.monotonic() + SECONDS
-    while not condition():
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(0.05)
-    return True
-
-
 def test_a_killed_broker_comes_back_with_its_records_on_its_port(stack: LocalStack) -> None:
     (broker,) = stack.brokers
     topic = make_topic(stack.settings.kafka, "killed")
@@ -144,10 +130,11 @@ def test_two_stacks_at_once_do_not_meet(stack: LocalStack) -> None:
         assert "only-here" not in admin_client(stack.settings.kafka).list_topics(timeout=SECONDS).topics
 
 
-def test_two_first_starts_at_once_share_one_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_first_starts_share_one_cache_and_repair_what_is_damaged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """No archive of Kafka's classes yet, so both write one; the cache ends with one that works."""
-    installed = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "tamis"
-    shutil.copytree(installed, tmp_path / "tamis", ignore=shutil.ignore_patterns("classes-*", "ports"))
+    shutil.copytree(cache_folder(), tmp_path / "tamis", ignore=shutil.ignore_patterns("classes-*", "ports"))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
 
     def start_and_stop(_number: int) -> None:
@@ -157,11 +144,20 @@ def test_two_first_starts_at_once_share_one_cache(tmp_path: Path, monkeypatch: p
     with ThreadPoolExecutor(2) as pool:
         list(pool.map(start_and_stop, range(2)))
     (archive,) = tmp_path.glob("tamis/kafka-*/classes-*.jsa")
+    assert words_of_a_life() == ["Starting Kafka"], "the archive was found good: nothing to fetch or to save"
+    with archive.open("r+b") as file:
+        file.seek(1_000_000)
+        file.write(bytes(4096))
+    assert words_of_a_life() == ["Starting Kafka", "Saving Kafka"], "a damaged archive is noticed, and written anew"
+    assert words_of_a_life() == ["Starting Kafka"]
+
+
+def words_of_a_life() -> list[str]:
+    """The first two words of each line of progress, from a stack's start to its end."""
     said: list[str] = []
     with LocalStack(StackOptions(redis=False), said.append):
         pass
-    assert said == [], "the archive was found good: nothing to fetch or to save"
-    assert archive.exists()
+    return [" ".join(re.findall(r"\w+", line)[:2]) for line in said]
 
 
 def test_three_brokers_replicate_and_outlive_the_loss_of_one() -> None:
@@ -249,10 +245,6 @@ def test_an_exception_in_the_block_keeps_the_logs_and_its_end_removes_all_else()
     assert [path.name for path in logs.parent.iterdir()] == ["logs"]
     assert not any(map(is_alive, pids))
     shutil.rmtree(logs.parent)
-
-
-def children(pid: int) -> list[int]:
-    return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 
 
 class Command:

@@ -5,13 +5,13 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tamis.admin.local import StackError
+from processes import is_alive, soon
+from tamis.admin.local import StackError, keeper
 from tamis.admin.local.servers import Servers
 
 SLEEP = [sys.executable, "-c", "import time; time.sleep(300)"]
@@ -32,24 +32,6 @@ def servers() -> Iterator[Servers]:
     servers = Servers()
     yield servers
     servers.end()
-
-
-def is_alive(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    stat = Path(f"/proc/{pid}/stat")
-    return not stat.exists() or stat.read_text().rsplit(")", 1)[1].split()[0] != "Z"
-
-
-def soon(condition: Callable[[], bool], seconds: float = 10.0) -> bool:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(0.02)
-    return True
 
 
 class Owner:
@@ -149,6 +131,15 @@ def test_a_server_that_does_not_end_is_not_waited_for_without_end(servers: Serve
 def test_a_program_that_does_not_exist_is_named(servers: Servers) -> None:
     with pytest.raises(StackError, match=r"nowhere could not be handled.*/no/such/program"):
         servers.start("nowhere", ["/no/such/program"])
+
+
+def test_no_room_for_a_temporary_folder_is_said(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    script = tmp_path / "keeper.py"
+    fails = "import tempfile, errno\ndef fail(prefix): raise OSError(errno.ENOSPC, 'No space left on device')\n"
+    script.write_text(fails + "tempfile.mkdtemp = fail\n" + Path(keeper.__file__).read_text())
+    monkeypatch.setattr(keeper, "__file__", str(script))
+    with pytest.raises(StackError, match=r"no temporary folder .* No space left on device\. Point TMPDIR"):
+        Servers()
 
 
 def test_a_keeper_that_is_gone_is_said(servers: Servers) -> None:
