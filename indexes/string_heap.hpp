@@ -20,8 +20,8 @@ namespace tamis {
 // (while it is the only one it starts at 1 KiB and doubles). A full head is closed and the next one begun; a
 // record above 4 KiB gets a segment of its own size. A segment of which half is dead is emptied into the head
 // and given back, so the heap takes at most 8/3 of what lives in it, plus a head, whatever came and went. One
-// malloc for each string would cost 16 bytes more (by glibc's rounding, at 12 bytes a string), and could not be
-// compacted after a mass release.
+// malloc for each string would cost 16 bytes more (by glibc's rounding, at 12 bytes a string), and could not
+// be compacted after a mass release.
 //
 // A location counts units of 4 bytes from the beginning of a segment, and segments of 32 KiB from the
 // beginning of the heap: 32 bits reach 524,288 segments, that is 16 GiB.

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from processes import children, is_alive, soon
 from stacks import StackKind, chosen_kind
 from tamis.admin.local import LocalStack, StackError, StackOptions
 from tamis.admin.local.cache import cache_folder
