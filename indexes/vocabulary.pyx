@@ -6,8 +6,8 @@ process, so nobody can choose strings that make it slow.
 
 Beside its own 12 bytes a string costs 21.5 to 23 while the vocabulary grows from 100,000 strings to a
 million, and 29 where strings are exchanged at random, since dead ones lie between. The table grows and
-shrinks in 256 independent parts, the bytes lie in segments of 32 KiB: at a million strings a write takes about
-1 us, and the longest, a release that empties a segment, 1 to 2 ms.
+shrinks in 256 independent parts, the bytes lie in segments of 32 KiB: at a million strings a write takes
+about 1 us, and the longest, a release that empties a segment, 1 to 2 ms.
 
 One writer; any number of threads may read between writes.
 """

@@ -251,9 +251,9 @@ def test_an_exception_in_the_block_keeps_the_logs_and_its_end_removes_all_else()
 class Command:
     """`tamis dev` in a process of its own, up and ready."""
 
-    def __init__(self, *arguments: str) -> None:
+    def __init__(self) -> None:
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "tamis.admin", "dev", "-o", "json", *arguments],
+            [sys.executable, "-m", "tamis.admin", "dev", "-o", "json"],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
@@ -264,22 +264,33 @@ class Command:
         self.servers = [pid for pid in children(self.keeper) if is_alive(pid)]
         self.folder = Path(f"/proc/{self.servers[0]}/cwd").readlink()
 
-    def finish(self, number: signal.Signals) -> tuple[int, str]:
-        self.process.send_signal(number)
+    def end(self, number: signal.Signals | None = None) -> tuple[int, str]:
+        """Its exit code and its talk, once it has ended, by a signal or by itself."""
+        if number is not None:
+            self.process.send_signal(number)
         _stdout, stderr = self.process.communicate(timeout=SECONDS)
         return self.process.returncode, stderr
+
+
+@pytest.fixture
+def command() -> Iterator[Command]:
+    command = Command()
+    yield command
+    command.process.kill()
+    command.process.communicate()
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
 @pytest.mark.parametrize(
     ("number", "exit_code"), [(signal.SIGINT, 0), (signal.SIGTERM, 0), (signal.SIGKILL, -signal.SIGKILL)]
 )
-def test_tamis_dev_leaves_no_process_and_no_file_however_it_ends(number: signal.Signals, exit_code: int) -> None:
-    command = Command()
+def test_tamis_dev_leaves_no_process_and_no_file_however_it_ends(
+    command: Command, number: signal.Signals, exit_code: int
+) -> None:
     assert len(command.servers) == 2
     for port in command.ports:
         socket.create_connection(("127.0.0.1", port), timeout=5).close()
-    code, stderr = command.finish(number)
+    code, stderr = command.end(number)
     assert code == exit_code
     assert "Traceback" not in stderr
     assert soon(lambda: not any(map(is_alive, [command.keeper, *command.servers])))
@@ -287,11 +298,10 @@ def test_tamis_dev_leaves_no_process_and_no_file_however_it_ends(number: signal.
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
-def test_tamis_dev_says_so_when_a_server_dies() -> None:
-    command = Command()
+def test_tamis_dev_says_so_when_a_server_dies(command: Command) -> None:
     os.kill(command.servers[0], signal.SIGKILL)
-    _stdout, stderr = command.process.communicate(timeout=SECONDS)
-    assert command.process.returncode == 3
+    code, stderr = command.end()
+    assert code == 3
     assert "ended by itself with exit code -9" in stderr
     assert "Traceback" not in stderr
     logs = re.search(r"kept in (\S+)\.$", stderr, re.MULTILINE)
