@@ -41,6 +41,7 @@ checked: $(CHECKED)/built ## test the compiled modules with bounds checks and sa
 	ASAN_OPTIONS=detect_leaks=0 PYTHONMALLOC=malloc $(CHECKED)/bin/pytest tests/unit/indexes tests/property $(ARGS)
 
 bench: build ## measure, and print the tables of docs/benchmarks.md
+	$(BIN)/python -m benchmarks.vocabulary
 	$(BIN)/python -m benchmarks.local_stack
 
 format: build ## let ruff put the sources in shape
