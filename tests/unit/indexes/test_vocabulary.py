@@ -466,7 +466,7 @@ class TestMemory:
 
 class TestHashing:
     def test_it_is_siphash_1_3(self) -> None:
-        """As a second implementation has it, for every length of the last word; the first value shows that neither moved."""
+        """As a second implementation has it, for every length of the last word; one value is pinned."""
         assert keyed_hash(b"", KEY) == 0xABAC0158050FC4DC
         chance = random.Random(1)
         for length in [*range(70), 255, 256, 1_000]:
