@@ -1,0 +1,37 @@
+"""Regular expressions: RE2, which takes time linear in the text whatever the pattern."""
+
+from functools import lru_cache
+from typing import Any
+
+import re2
+
+from tamis.indexes.limits import Limits
+
+_KEPT = 1000
+"""Programs kept, at 4 to 7 kB each."""
+
+
+class PatternError(ValueError):
+    """A text that is no regular expression, with RE2's reason."""
+
+
+def check_pattern(pattern: str, limits: Limits) -> None:
+    """Refuse what does not compile, or not within the memory that is allowed."""
+    _compiled(pattern, limits.pattern_bytes)
+
+
+def matches(pattern: str, value: bytes) -> bool:
+    """Whether the pattern occurs anywhere in a string, given as UTF-8."""
+    return _compiled(pattern, Limits.pattern_bytes).search(value) is not None
+
+
+@lru_cache(_KEPT)
+def _compiled(pattern: str, max_bytes: int) -> Any:
+    options = re2.Options()
+    options.max_mem = max_bytes
+    options.log_errors = False
+    try:
+        return re2.compile(pattern.encode(), options)
+    except re2.error as error:
+        reason = error.args[0]
+        raise PatternError(reason.decode(errors="replace") if isinstance(reason, bytes) else str(reason)) from None

@@ -1,0 +1,255 @@
+"""Promises of `parse`, `Expression` and `parse_many` that no case in tests/cases can state."""
+
+import copy
+import gc
+import pickle
+import threading
+from collections import OrderedDict
+from types import MappingProxyType
+from typing import Any
+
+import pytest
+
+from tamis.indexes.columnar import Expressions, parse_many
+from tamis.indexes.errors import EventError, ExpressionError
+from tamis.indexes.expressions import Expression, Predicate, parse
+from tamis.indexes.limits import Limits
+
+EVERYTHING = (
+    'a = 1 and `b c` in ("x", "y", "z") or not d matches "^k+$" weight 2 xor e between "l" and "m" and f = true'
+)
+
+
+class TestErrors:
+    def test_the_message_shows_the_place(self) -> None:
+        with pytest.raises(ExpressionError) as refusal:
+            parse("price < 5 and\tregion == 3")
+        assert str(refusal.value).splitlines() == [
+            "column 23: '=' stands where true, false, a number or a string is expected",
+            "  price < 5 and region == 3",
+            "                        ^",
+        ]
+
+    def test_a_long_text_is_shown_around_the_place(self) -> None:
+        text = " and ".join(f"attribute{number} = {number}" for number in range(50)) + " nad b = 1"
+        with pytest.raises(ExpressionError) as refusal:
+            parse(text)
+        _reason, line, carets = str(refusal.value).splitlines()
+        assert len(line) < 80
+        assert line[carets.index("^") : carets.rindex("^") + 1] == "nad"
+
+    @pytest.mark.parametrize(
+        ("text", "meant"),
+        [
+            ("a betwen 1 and 2", "between"),
+            ("a = 1 adn b = 2", "and"),
+            ("a = 1 orr b = 2", "or"),
+            ("a contians 'x'", "contains"),
+            ("exsts a", "exists"),
+            ("(mising a)", "missing"),
+            ("a starts wiht 'x'", "with"),
+            ("a mathces 'x'", "matches"),
+            ("a = ture", "true"),
+            ("a = 1 wieght 2", "weight"),
+        ],
+    )
+    def test_a_misspelt_keyword_is_answered_with_the_nearest(self, text: str, meant: str) -> None:
+        with pytest.raises(ExpressionError, match=f"did you mean {meant}\\?"):
+            parse(text)
+
+    def test_what_is_far_from_any_keyword_gets_no_guess(self) -> None:
+        with pytest.raises(ExpressionError) as refusal:
+            parse("a zzz 1")
+        assert "did you mean" not in str(refusal.value)
+
+    def test_the_end_of_the_text_has_a_column_and_a_name(self) -> None:
+        with pytest.raises(ExpressionError) as refusal:
+            parse("a = 1 and")
+        assert refusal.value.column == 10
+        assert refusal.value.found == "end of text"
+        assert "an attribute" in refusal.value.expected
+        assert "(" in refusal.value.expected
+
+    def test_columns_count_code_points(self) -> None:
+        with pytest.raises(ExpressionError) as refusal:
+            parse('a = "é日😀" ?')
+        assert (refusal.value.column, refusal.value.found) == (11, "?")
+
+    def test_a_lone_surrogate_is_an_error_at_its_place(self) -> None:
+        with pytest.raises(ExpressionError) as refusal:
+            parse('a = "x\ud800"')
+        assert refusal.value.column == 7
+
+    @pytest.mark.parametrize("text", [None, 1, b"a = 1", ["a = 1"]])
+    def test_what_is_no_text_is_a_type_error(self, text: Any) -> None:
+        with pytest.raises(TypeError):
+            parse(text)
+        with pytest.raises(TypeError):
+            parse_many([text])
+
+
+class TestLimits:
+    @pytest.mark.parametrize(
+        ("limits", "within", "beyond"),
+        [
+            (Limits(text_bytes=9), "abc = 123", "abc = 1234"),
+            (Limits(text_bytes=9), 'a = "é1"', 'a = "éé1"'),
+            (Limits(predicates=2), "a = 1 or b = 2", "a = 1 or b = 2 or c = 3"),
+            (Limits(depth=2), "not (a = 1)", "not (not a = 1)"),
+            (Limits(depth=2), "(a = 1) or ((b = 2))", "(a = 1) or (((b = 2)))"),
+            (Limits(depth=1), "not a = 1 and not b = 1", "not a = 1 and not not b = 1"),
+            (Limits(set_members=2), "a in (1, 1)", "a in (1, 1, 1)"),
+            (Limits(pattern_characters=3), 'a matches "ééé"', 'a matches "éééé"'),
+            (Limits(pattern_bytes=4000), 'a matches "abc"', r'a matches "(\\pL{5}){5}"'),
+        ],
+    )
+    def test_what_is_at_a_limit_is_within_it(self, limits: Limits, within: str, beyond: str) -> None:
+        assert parse(within, limits) == parse(within)
+        assert parse(beyond)
+        with pytest.raises(ExpressionError):
+            parse(beyond, limits)
+        taken, errors = parse_many([within, beyond], limits)
+        assert [expression.text for expression in taken] == [parse(within).text]
+        assert [position for position, _error in errors] == [1]
+
+    def test_a_canonical_form_beyond_the_limit_is_refused(self) -> None:
+        """So that every expression's text parses under the limits that it was written under."""
+        limits = Limits(text_bytes=20)
+        with pytest.raises(ExpressionError, match="canonical form has 30 bytes"):
+            parse('a="\x01\x02"or b<1e3', limits)
+        assert len(parse_many(['a="\x01\x02"or b<1e3'], limits)[1]) == 1
+
+    @pytest.mark.parametrize("name", ["text_bytes", "predicates", "depth", "set_members", "pattern_bytes"])
+    @pytest.mark.parametrize("value", [0, -1, 2**28])
+    def test_a_limit_out_of_range_is_refused_by_name(self, name: str, value: int) -> None:
+        with pytest.raises(ValueError, match=name):
+            Limits(**{name: value})
+
+    def test_depth_cannot_be_set_beyond_what_the_stack_bears(self) -> None:
+        limits = Limits(depth=1000)
+        assert parse("not " * 1000 + "a = 1", limits).evaluate({"a": 1}) is True
+        with pytest.raises(ValueError, match="depth"):
+            Limits(depth=1001)
+
+
+class TestExpression:
+    def test_it_is_made_by_parse_only(self) -> None:
+        with pytest.raises(TypeError, match="parse"):
+            Expression()
+
+    def test_equal_ones_are_one_in_a_set(self) -> None:
+        assert (
+            len({parse("a=1 AND b in (2,1)"), parse("a = 1 and b in (1, 2, 2)"), parse("b in (1, 2) and a = 1")}) == 2
+        )
+        assert parse("a = 1") != "a = 1"
+
+    def test_copies_and_pickles_are_equal(self) -> None:
+        expression = parse(EVERYTHING)
+        assert copy.deepcopy(expression) == expression
+        assert pickle.loads(pickle.dumps(expression)) == expression
+
+    def test_its_representation_is_code(self) -> None:
+        assert repr(parse("a='x'")) == "parse('a = \"x\"')"
+
+    def test_predicates_are_plain_objects(self) -> None:
+        assert parse('not a < 1.5 weight 3 or b not in ("y", "x") and exists `c d`').predicates == (
+            Predicate("a", "<", (1.5,), 3.0),
+            Predicate("b", "not in", ("x", "y")),
+            Predicate("c d", "exists", ()),
+        )
+
+    def test_strings_go_with_the_last_expression_that_names_them(self) -> None:
+        keeper = parse("only = 'keeper'")
+        vocabulary = keeper.vocabulary
+        gc.collect()
+        held = len(vocabulary)
+        for _ in range(3):
+            parse(EVERYTHING.replace("k+", "unheard"))
+            list(parse_many([EVERYTHING])[0])
+            for wrong in ("new1 = 'new2' and", "new3 in ('new4', 'new5', 6)", "new6 matches '('"):
+                with pytest.raises(ExpressionError):
+                    parse(wrong)
+        gc.collect()
+        assert len(vocabulary) == held
+        assert keeper.text == 'only = "keeper"'
+
+
+class TestEvents:
+    @pytest.mark.parametrize("kind", [dict, OrderedDict, lambda pairs: MappingProxyType(dict(pairs))])
+    def test_an_event_is_any_mapping(self, kind: Any) -> None:
+        assert parse("a = 1").evaluate(kind([("a", 1)])) is True
+
+    @pytest.mark.parametrize(
+        ("event", "said"),
+        [
+            ({"x": 2**63}, r"attribute 'x': 9223372036854775808 does not fit"),
+            ({"x": b"bytes"}, r"attribute 'x': a value is .* not bytes"),
+            ({"x": [1]}, r"attribute 'x'.* not list"),
+            ({"x": "\ud800"}, r"attribute 'x': its value has a lone surrogate"),
+            ({"\ud800": 1}, r"attribute '\\ud800': its name has a lone surrogate"),
+            ({1: 1}, r"name is a str, not int: 1"),
+        ],
+    )
+    def test_a_bad_event_is_refused_by_the_attributes_name(self, event: Any, said: str) -> None:
+        with pytest.raises(EventError, match=said):
+            parse("a = 1").evaluate(event)
+
+    def test_what_is_no_mapping_is_a_type_error(self) -> None:
+        with pytest.raises(TypeError, match="mapping"):
+            parse("a = 1").evaluate([("a", 1)])  # type: ignore[arg-type]
+
+
+class TestMany:
+    def test_nothing_gives_nothing(self) -> None:
+        expressions, errors = parse_many([])
+        assert (len(expressions), errors) == (0, [])
+
+    def test_positions_from_either_end(self) -> None:
+        expressions, _errors = parse_many(f"a = {number}" for number in range(3))
+        assert [expressions[place].text for place in (0, 2, -1, -3)] == ["a = 0", "a = 2", "a = 2", "a = 0"]
+        for place in (3, -4):
+            with pytest.raises(IndexError):
+                expressions[place]
+        with pytest.raises(TypeError):
+            expressions["0"]  # type: ignore[call-overload]
+
+    def test_shared_strings_are_held_once(self) -> None:
+        expressions, _errors = parse_many(['price < 1 and brand = "apple"'] * 1000)
+        assert len(expressions.vocabulary) == 3
+
+    def test_what_was_refused_leaves_no_string(self) -> None:
+        expressions, errors = parse_many(["a = 'x'", "b = 'y' and", "c matches '('", "d matches 'ok'"])
+        assert [position for position, _error in errors] == [1, 2]
+        assert [expression.text for expression in expressions] == ['a = "x"', 'd matches "ok"']
+        assert len(expressions.vocabulary) == 4
+
+    def test_memory_is_told_by_part_and_within_the_goal(self) -> None:
+        texts = [" and ".join(f"a{d} between {n} and {n + d}" for d in range(5)) for n in range(10_000)]
+        expressions, _errors = parse_many(texts)
+        parts = expressions.memory_bytes()
+        assert set(parts) == {"words", "starts", "strings"}
+        assert sum(parts.values()) / len(texts) <= 110
+
+    def test_other_threads_run_meanwhile(self) -> None:
+        texts = [f"a = {number} and b < {number}" for number in range(200_000)]
+        turns = 0
+        done = threading.Event()
+
+        def count() -> None:
+            nonlocal turns
+            while not done.is_set():
+                turns += 1
+
+        counter = threading.Thread(target=count)
+        before = parse_many(texts)  # warms up, and shows that it works twice
+        counter.start()
+        turns = 0
+        after = parse_many(texts)
+        seen = turns
+        done.set()
+        counter.join()
+        assert seen > 0
+        assert len(before[0]) == len(after[0]) == len(texts)
+
+    def test_it_is_made_by_parse_many(self) -> None:
+        assert len(Expressions()) == 0
