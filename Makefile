@@ -12,7 +12,7 @@ PIP := -m pip install --quiet --constraint constraints.txt
 FILES := $(sort $(shell find admin broker codecs indexes spark_sink src -type f ! -path '*/__pycache__/*'))
 COMPILED := $(filter %.pyx %.pxd %.hpp,$(FILES))
 MODULES := $(subst /,.,$(basename $(filter %.pyx,$(FILES))))
-LISTING := $(VENV)/files-$(firstword $(shell echo $(FILES) | cksum))
+LISTING := files-$(firstword $(shell echo $(FILES) | cksum))
 
 .DEFAULT_GOAL := build
 .PHONY: help build test lint types checked bench format pin clean
@@ -40,9 +40,9 @@ checked: $(CHECKED)/built ## test the compiled modules with bounds checks and sa
 	LD_PRELOAD="$$(c++ -print-file-name=libasan.so) $$(c++ -print-file-name=libubsan.so)" \
 	ASAN_OPTIONS=detect_leaks=0 PYTHONMALLOC=malloc $(CHECKED)/bin/pytest tests/unit/indexes tests/property $(ARGS)
 
-bench: build ## measure, and print the tables of docs/benchmarks.md
+bench: build ## measure what docs/benchmarks.md tells; downloads Kafka once more
 	$(BIN)/python -m benchmarks.vocabulary
-	$(BIN)/python -m benchmarks.local_stack
+	$(BIN)/python -m benchmarks.local_stack --download
 
 format: build ## let ruff put the sources in shape
 	$(BIN)/ruff check --fix .
@@ -66,12 +66,12 @@ $(VENV)/ready: pyproject.toml constraints.txt
 	$(BIN)/python $(PIP) --group dev
 	@touch $@
 
-$(VENV)/built: $(VENV)/ready CMakeLists.txt $(COMPILED) $(LISTING)
+$(VENV)/built: $(VENV)/ready CMakeLists.txt $(COMPILED) $(VENV)/$(LISTING)
 	$(BIN)/python $(PIP) --no-build-isolation --editable '.[local]'
 	@touch $@
 
-$(LISTING): | $(VENV)/ready
-	@rm -f $(VENV)/files-*
+%/$(LISTING): | %/ready
+	@rm -f $*/files-*
 	@touch $@
 
 $(CHECKED)/ready: pyproject.toml constraints.txt
@@ -80,7 +80,7 @@ $(CHECKED)/ready: pyproject.toml constraints.txt
 	$(CHECKED)/bin/python $(PIP) --group checked
 	@touch $@
 
-$(CHECKED)/built: $(CHECKED)/ready CMakeLists.txt $(COMPILED)
+$(CHECKED)/built: $(CHECKED)/ready CMakeLists.txt $(COMPILED) $(CHECKED)/$(LISTING)
 	$(CHECKED)/bin/python $(PIP) --no-build-isolation --no-deps --editable . \
 	  --config-settings build-dir=build/checked --config-settings cmake.define.CHECKED=ON
 	@touch $@

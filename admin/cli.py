@@ -111,7 +111,8 @@ def dev(
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     began = time.monotonic()
     options = StackOptions(brokers=brokers, secured=secured, kafka_port=kafka_port, redis_port=redis_port)
-    with LocalStack(options, report) as stack, suppress(KeyboardInterrupt):  # the way this command is meant to end
+    with LocalStack(options, report) as stack, suppress(KeyboardInterrupt, BrokenPipeError):
+        # Ctrl-C is how this command is meant to end; one whose reader has gone has nothing left to do either.
         _print_settings(stack.settings, output)
         report(f"Ready after {time.monotonic() - began:.1f} s. Ctrl-C stops it and removes its data.")
         while True:
@@ -131,4 +132,5 @@ def _print_settings(settings: "Settings", output: Output) -> None:
 
 
 def _say(line: str) -> None:
-    typer.echo(line, err=True)
+    with suppress(BrokenPipeError):  # nobody listens: no reason to stop
+        typer.echo(line, err=True)

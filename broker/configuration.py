@@ -3,11 +3,18 @@
 One model for every process of Tamis: what is wrong in it is refused where it enters, with the key and the value.
 """
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, field_validator
+
+PROTECTED = frozenset(
+    {
+        *("acks", "auto.offset.reset", "bootstrap.servers", "enable.auto.commit", "enable.auto.offset.store"),
+        *("enable.idempotence", "group.id", "group.protocol", "isolation.level", "transactional.id"),
+    }
+)
 
 
 class Section(BaseModel):
-    """A part of the configuration: never changed once read, and unknown keys are refused."""
+    """A part of the configuration: read once, and unknown keys are refused."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -17,6 +24,14 @@ class KafkaSettings(Section):
 
     bootstrap_servers: str = "localhost:9092"
     extra: dict[str, str] = Field(default_factory=dict, repr=False)  # may hold a password
+
+    @field_validator("extra")
+    @classmethod
+    def _leave_what_is_ours(cls, extra: dict[str, str]) -> dict[str, str]:
+        for key in extra:
+            if key in PROTECTED:
+                raise ValueError(f"{key} is not configurable: exactly-once delivery rests on Tamis's value")
+        return extra
 
 
 class RedisSettings(Section):

@@ -1,7 +1,7 @@
 """Kafka's clients, as Tamis uses them: the one module that imports the client library.
 
-The settings here are what exactly-once delivery rests on, so they are not the caller's to forget; what a caller adds is
-its own affair (a group, a transactional id), and `KafkaSettings.extra` wins over everything.
+The settings here are what exactly-once delivery rests on, so they are no caller's to forget and no user's to change
+(`configuration.PROTECTED`); for the rest, `KafkaSettings.extra` wins over everything.
 """
 
 import logging

@@ -8,7 +8,8 @@ from libcpp.string_view cimport string_view
 from libcpp.vector cimport vector
 
 from tamis.indexes.errors import ExpressionError
-from tamis.indexes.expressions import DEFAULT_LIMITS, GROWTH, parse
+from tamis.indexes.expressions import DEFAULT_LIMITS, parse
+from tamis.indexes.expressions import GROWTH as _GROWTH
 
 from tamis.indexes.expressions cimport translated
 from tamis.indexes.parser cimport Parser
@@ -84,7 +85,7 @@ def parse_many(texts, limits=DEFAULT_LIMITS):
     cdef vector[string_view] views
     cdef vector[size_t] refused, suspects, suspect_texts
     cdef vector[bint] unwanted
-    cdef size_t index, long_from = limits.text_bytes // GROWTH
+    cdef size_t index, long_from = limits.text_bytes // _GROWTH
     errors = []
     views.reserve(len(kept))
     for text in kept:

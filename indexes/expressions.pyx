@@ -18,7 +18,7 @@ from collections.abc import Mapping
 
 from tamis.indexes.errors import EventError
 from tamis.indexes.limits import Limits
-from tamis.indexes.lexer import FAILURES
+from tamis.indexes.lexer import FAILURES as _FAILURES
 from tamis.indexes.patterns import PatternError, check_pattern, matches
 from tamis.indexes.refusal import refusal
 from tamis.indexes.spelling import literal_text, name_text
@@ -115,7 +115,7 @@ cdef Expression translated(Vocabulary vocabulary, const uint32_t* words, size_t 
 cdef object failure_of(Parser parser, str text, const char* utf8):
     expected = [index for index in range(64) if parser.expected >> index & 1]
     start, end = columns(utf8, parser.failed_start, min(parser.failed_end, parser.length))
-    return refusal(FAILURES[parser.failure], text, start, end, expected=expected, bound=parser.bounds.text_bytes)
+    return refusal(_FAILURES[parser.failure], text, start, end, expected=expected, bound=parser.bounds.text_bytes)
 
 
 cdef tuple columns(const char* utf8, size_t start, size_t end):

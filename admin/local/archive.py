@@ -13,6 +13,8 @@ from pathlib import Path
 from tamis.admin.local.cache import locked
 from tamis.admin.local.java import Java
 
+_KEPT = 4
+
 
 def archive_key(java: Java, flags: Sequence[str], jars: Sequence[Path]) -> str:
     """A key that changes when an archive made before would no longer fit."""
@@ -20,7 +22,7 @@ def archive_key(java: Java, flags: Sequence[str], jars: Sequence[Path]) -> str:
     for jar in jars:
         status = jar.stat()
         parts.append(f"{jar} {status.st_size} {status.st_mtime_ns}")
-    return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
+    return hashlib.sha256("\n".join(parts).encode(errors="surrogateescape")).hexdigest()[:16]
 
 
 def find_archive(folder: Path, key: str) -> Path | None:
@@ -36,15 +38,21 @@ def find_archive(folder: Path, key: str) -> Path | None:
 
 
 def keep_archive(folder: Path, key: str, fresh: Path) -> None:
-    """Move a freshly written archive into `folder`, and drop those that it replaces."""
+    """Move a freshly written archive into `folder`, and drop the oldest beyond a few: there may be several Javas."""
     with locked(folder / "lock", waiting=lambda: None):
         arriving = folder / "classes.arriving"
-        shutil.move(fresh, arriving)  # the stack's folder may be on another disk, where a rename is no rename
-        final = folder / _name(key, arriving)
-        arriving.replace(final)
-        for stale in folder.glob("classes-*.jsa"):
-            if stale != final:
-                stale.unlink(missing_ok=True)
+        try:
+            shutil.move(fresh, arriving)  # the stack's folder may be on another disk, where a rename is no rename
+            final = folder / _name(key, arriving)
+            arriving.replace(final)
+        finally:
+            arriving.unlink(missing_ok=True)
+        for same in folder.glob(f"classes-{key}-*.jsa"):
+            if same != final:
+                same.unlink(missing_ok=True)
+        by_age = sorted(folder.glob("classes-*.jsa"), key=lambda path: path.stat().st_mtime, reverse=True)
+        for stale in by_age[_KEPT:]:
+            stale.unlink(missing_ok=True)
 
 
 def _name(key: str, path: Path) -> str:

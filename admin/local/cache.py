@@ -20,8 +20,10 @@ def no_report(line: str) -> None:
 
 def cache_folder() -> Path:
     """`$XDG_CACHE_HOME/tamis`, by default `~/.cache/tamis`; made if missing."""
-    base = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
-    folder = Path(base).expanduser() / "tamis"
+    base = Path(os.environ.get("XDG_CACHE_HOME", ""))
+    if not base.is_absolute():  # the XDG specification: a relative path is to be ignored
+        base = Path("~/.cache").expanduser()
+    folder = base / "tamis"
     with disk_errors_explained(folder):
         folder.mkdir(parents=True, exist_ok=True)
     return folder

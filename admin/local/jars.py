@@ -4,19 +4,24 @@
 came about, and replaced. Hashing all 46 MB takes 45 ms.
 """
 
+import configparser
+import contextlib
 import hashlib
 import importlib.resources
+import queue
 import shutil
 import tempfile
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from tamis.admin.errors import StackError
 from tamis.admin.local.cache import Report, disk_errors_explained, locked, require_space
 
-_SPACE_NEEDED = 200_000_000  # jars 46 MB, twice while they are fetched, and the class-data archive 50 MB
+_SPACE_NEEDED = 4_000_000  # for each jar: 1 MB on average, twice while they are fetched, and the class-data archive
 _PARALLEL_DOWNLOADS = 8
 
 
@@ -77,39 +82,71 @@ def _fetch(folder: Path, jars: list[Jar], report: Report) -> None:
         shutil.rmtree(abandoned, ignore_errors=True)
     if not jars:
         return
-    require_space(folder, _SPACE_NEEDED, "Kafka")
+    require_space(folder, _SPACE_NEEDED * len(jars), "Kafka")
     for jar in jars:
         if (folder / jar.file_name).exists():
             report(f"{jar.file_name} is damaged: fetching it again.")
     report(f"Fetching Kafka {kafka_version()} ({len(jars)} of {len(pinned_jars())} jars) ...")
-    with (
-        tempfile.TemporaryDirectory(prefix="fetch-", dir=folder) as arrivals,
-        ThreadPoolExecutor(_PARALLEL_DOWNLOADS) as pool,
-    ):
-        downloads = [pool.submit(_download, jar, Path(arrivals)) for jar in jars]
-        try:
-            for count, (jar, download) in enumerate(zip(jars, downloads, strict=True), start=1):
-                download.result().replace(folder / jar.file_name)
-                if count % 10 == 0 or count == len(jars):
-                    report(f"  {count} of {len(jars)} jars")
-        except BaseException:
-            pool.shutdown(wait=True, cancel_futures=True)
-            raise
+    with tempfile.TemporaryDirectory(prefix="fetch-", dir=folder, ignore_cleanup_errors=True) as arrivals:
+        failures = _fetch_all(jars, Path(arrivals), folder, report)
+    if failures:
+        raise failures[0]
 
 
-def _download(jar: Jar, arrivals: Path) -> Path:
+def _fetch_all(jars: list[Jar], arrivals: Path, folder: Path, report: Report) -> list[BaseException]:
+    """Fetch in parallel, and return what went wrong once every jar was tried.
+
+    The threads are daemons: whoever interrupts a download does not wait for a server that trickles.
+    """
+    context = _maven(arrivals)
+    wanted: queue.SimpleQueue[Jar] = queue.SimpleQueue()
+    outcomes: queue.SimpleQueue[BaseException | None] = queue.SimpleQueue()
+    for jar in jars:
+        wanted.put(jar)
+
+    def work() -> None:
+        with contextlib.suppress(queue.Empty):
+            while True:
+                jar = wanted.get_nowait()
+                try:
+                    _download(jar, context).replace(folder / jar.file_name)
+                    outcomes.put(None)
+                except BaseException as error:  # noqa: BLE001  raised by the thread that waits for it
+                    outcomes.put(error)
+
+    for _ in range(_PARALLEL_DOWNLOADS):
+        threading.Thread(target=work, daemon=True).start()
+    failures: list[BaseException] = []
+    for count in range(1, len(jars) + 1):
+        outcome = outcomes.get()
+        if outcome is not None:
+            failures.append(outcome)
+        if count % 10 == 0 or count == len(jars):
+            report(f"  {count - len(failures)} of {len(jars)} jars")
+    return failures
+
+
+def _maven(arrivals: Path) -> Any:
+    """Whence jars come: the repositories of jgo's configuration (closed networks have mirrors) or Maven Central."""
     try:
         from jgo.config import GlobalSettings
         from jgo.maven import MavenContext
-        from requests import RequestException
     except ImportError as error:
         raise StackError('Fetching Kafka needs the extra "local". Install it: pip install "tamis[local]".') from error
-    # Repositories of jgo's configuration take the place of Maven Central: closed networks have mirrors.
-    context = MavenContext(repo_cache=arrivals, remote_repos=GlobalSettings.load().repositories or None, timeout=30)
+    try:
+        repositories = GlobalSettings.load().repositories or None
+    except configparser.Error as error:
+        raise StackError(f"jgo's configuration cannot be read: {error}. Correct ~/.config/jgo.conf.") from error
+    return MavenContext(repo_cache=arrivals, remote_repos=repositories, timeout=30)
+
+
+def _download(jar: Jar, context: Any) -> Path:
+    import requests
+
     group, artifact, version = jar.coordinates.split(":")
     try:
-        path = context.project(group, artifact).at_version(version).artifact().resolve()
-    except (RequestException, RuntimeError) as error:
+        path: Path = context.project(group, artifact).at_version(version).artifact().resolve()
+    except (requests.RequestException, RuntimeError) as error:
         raise StackError(
             f"{jar.coordinates} could not be downloaded: {error}. Check the network (HTTPS_PROXY is respected; a "
             "mirror goes into ~/.config/jgo.conf, section [repositories]), then try again: what has arrived is kept."

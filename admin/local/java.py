@@ -13,7 +13,7 @@ OLDEST = 17
 """Kafka 4 servers run on Java 17 or newer."""
 
 _HOW_TO_INSTALL = (
-    f"Install Java {OLDEST} or newer (Debian: apt-get install openjdk-17-jre-headless; macOS: brew install "
+    f"Install Java {OLDEST} or newer (Debian: apt-get install default-jre-headless; macOS: brew install "
     "openjdk@17) and put it on PATH, or set JAVA_HOME."
 )
 
@@ -32,7 +32,9 @@ def find_java() -> Java:
     command = _command()
     try:
         # macOS ships a `java` that only says that there is none, hence the exit code.
-        answer = subprocess.run([command, "-version"], capture_output=True, text=True, timeout=60, check=True)
+        answer = subprocess.run(
+            [command, "-version"], capture_output=True, text=True, errors="replace", timeout=60, check=True
+        )
     except (OSError, subprocess.SubprocessError) as error:
         raise StackError(f"{command} does not run: {error}. {_HOW_TO_INSTALL}") from error
     found = re.search(r'version "(\d+)(?:\.(\d+))?', answer.stderr)
@@ -48,11 +50,11 @@ def find_java() -> Java:
 def _command() -> Path:
     home = os.environ.get("JAVA_HOME")
     if home:
-        command = Path(home) / "bin" / "java"
+        command = Path(home).absolute() / "bin" / "java"
         if not command.exists():
             raise StackError(f"JAVA_HOME is {home}, where there is no bin/java. {_HOW_TO_INSTALL}")
         return command
     on_path = shutil.which("java")
     if on_path is None:
         raise StackError(f"There is no Java on PATH, and JAVA_HOME is not set. {_HOW_TO_INSTALL}")
-    return Path(on_path)
+    return Path(on_path).absolute()

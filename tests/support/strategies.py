@@ -10,7 +10,7 @@ from typing import Any
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
-from reference import And, Chain, Node, Not, Or, Predicate, Value, attribute_name, literal
+from reference import And, Chain, Node, Not, Or, Predicate, Value, attribute_name, literal, occurrences
 
 NAMES = ("a", "b", "price", "$topic", "a.b/c-d_e", "Not", "null", "in", "1st", "a b", "`", "naïve", "日本 😀")
 
@@ -91,22 +91,46 @@ def expressions() -> SearchStrategy[Node]:
 
 def events() -> SearchStrategy[dict[str, Any]]:
     """Over the same names, often with the same constants and their neighbours."""
-    values = st.one_of(
+    usual = st.fixed_dictionaries({name: _values() for name in NAMES[:3]})
+    others = st.dictionaries(st.sampled_from((*NAMES, "unused", "")), _values(), max_size=6)
+    return st.tuples(usual, others).map(lambda pair: pair[0] | pair[1])
+
+
+def expressions_with_events() -> SearchStrategy[tuple[Node, dict[str, Any]]]:
+    """Whose values are mostly operands of the expression, or nearly so: otherwise most answers are unknown."""
+    return expressions().flatmap(lambda node: st.tuples(st.just(node), _events_near(node)))
+
+
+def _events_near(node: Node) -> SearchStrategy[dict[str, Any]]:
+    operands: dict[str, list[Value]] = {}
+    for predicate, _ in occurrences(node):
+        operands.setdefault(predicate.attribute, []).extend(predicate.operands)
+    near = {name: [*values, *map(_neighbour, values)] for name, values in operands.items()}
+    return st.fixed_dictionaries(
+        {name: st.sampled_from([*values * 5, None]) if values else _values() for name, values in near.items()}
+    )
+
+
+def _values() -> SearchStrategy[Any]:
+    return st.one_of(
         _numbers(),
         _numbers().map(_neighbour),
         st.sampled_from((math.inf, -math.inf, math.nan)),
         _strings(),
-        _strings().map(lambda text: text + "b"),
+        _strings().map(_neighbour),
         st.booleans(),
         st.none(),
     )
-    return st.dictionaries(st.sampled_from((*NAMES[:3] * 3, *NAMES, "unused", "")), values, max_size=8)
 
 
-def _neighbour(number: float) -> int | float:
-    if isinstance(number, int):
-        return number + 1 if number < _INT64_MAX else number - 1
-    return math.nextafter(number, math.inf)
+def _neighbour(value: Value) -> Value:
+    if isinstance(value, bool):
+        return not value
+    if isinstance(value, str):
+        return value + "b"
+    if isinstance(value, int):
+        return value + 1 if value < _INT64_MAX else value - 1
+    return math.nextafter(value, math.inf)
 
 
 def print_loosely(node: Node, random: Random) -> str:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import reference
 from reference import EventProblem, Node, Not, canonical, cases, evaluate, occurrences, parse, score
-from strategies import events, expressions, print_loosely
+from strategies import events, expressions, expressions_with_events, print_loosely
 
 PARSE, REFUSE, EVALUATE = cases("parse"), cases("refuse"), cases("evaluate")
 
@@ -56,8 +56,9 @@ def test_spelling_is_nothing_but_spelling(node: Node, seed: int) -> None:
     assert canonical(parse(print_loosely(node, Random(seed)))) == canonical(node)
 
 
-@given(expressions(), events())
-def test_a_text_means_what_its_tree_means(node: Node, event: dict[str, Any]) -> None:
+@given(expressions_with_events())
+def test_a_text_means_what_its_tree_means(pair: tuple[Node, dict[str, Any]]) -> None:
+    node, event = pair
     parsed = parse(canonical(node))
     assert evaluate(parsed, event) is evaluate(node, event)
     assert score(parsed, event, {}) == score(node, event, {})

@@ -51,13 +51,30 @@ def test_a_truncated_archive_is_not_used(folder: Path, fresh: Path) -> None:
     assert find_archive(folder, "key") is None
 
 
-def test_a_new_archive_takes_the_place_of_the_stale_one(folder: Path, fresh: Path) -> None:
-    keep_archive(folder, "old", fresh)
-    fresh.write_bytes(b"newer")
-    keep_archive(folder, "new", fresh)
-    assert [path.suffix for path in folder.glob("classes*")] == [".jsa"]
-    assert find_archive(folder, "old") is None
-    assert find_archive(folder, "new") is not None
+def test_a_few_archives_are_kept_and_the_oldest_goes(folder: Path, fresh: Path) -> None:
+    """Two Javas on one machine do not take each other's away."""
+    for age in range(5):
+        fresh.write_bytes(b"classes" * age)
+        os.utime(fresh, (age, age))
+        keep_archive(folder, f"key{age}", fresh)
+    assert [find_archive(folder, f"key{age}") is not None for age in range(5)] == [False, True, True, True, True]
+    assert {path.suffix for path in folder.glob("classes*")} == {".jsa"}
+
+
+def test_of_two_first_starts_at_once_one_archive_stays(folder: Path, fresh: Path) -> None:
+    for content in (b"one", b"two"):
+        fresh.write_bytes(content)
+        keep_archive(folder, "key", fresh)
+    assert len(list(folder.glob("classes*"))) == 1
+    found = find_archive(folder, "key")
+    assert found is not None
+    assert found.read_bytes() == b"two"
+
+
+def test_an_archive_that_cannot_be_moved_leaves_nothing(folder: Path) -> None:
+    with pytest.raises(FileNotFoundError):
+        keep_archive(folder, "key", folder / "nowhere")
+    assert list(folder.glob("classes*")) == []
 
 
 def test_the_key_changes_with_all_that_an_archive_depends_on(tmp_path: Path) -> None:

@@ -3,7 +3,12 @@
 import functools
 import hashlib
 import http.server
+import os
 import re
+import signal
+import socket
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,6 +18,9 @@ import pytest
 from tamis.admin.local import StackError, no_report
 from tamis.admin.local import jars as module
 from tamis.admin.local.jars import Jar, ensure_jars, kafka_version, pinned_jars
+
+# jgo leaves the connection of an answer open that is no jar.
+pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 
 
 def test_every_pinned_jar_has_whole_coordinates_and_a_digest() -> None:
@@ -142,6 +150,50 @@ def test_two_first_starts_at_once_fetch_once(repository: Repository, tmp_path: P
         thread.join()
     assert len(results) == 4
     assert fetched(repository) == ["one-1.0.jar", "two-2.1.jar"]
+
+
+def test_what_has_arrived_is_kept_when_something_is_missing(repository: Repository, tmp_path: Path) -> None:
+    missing = repository.folder / "org" / "a" / "one" / "1.0" / "one-1.0.jar"
+    content = missing.read_bytes()
+    missing.unlink()
+    with pytest.raises(StackError, match=r"org\.a:one:1\.0 could not be downloaded"):
+        ensure_jars(tmp_path / "cache", no_report)
+    assert [path.name for path in (tmp_path / "cache").glob("*.jar")] == ["two-2.1.jar"]
+    missing.write_bytes(content)
+    fetched(repository)
+    ensure_jars(tmp_path / "cache", no_report)
+    assert fetched(repository) == ["one-1.0.jar"]
+
+
+@pytest.mark.usefixtures("repository")
+def test_a_configuration_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+    (tmp_path / "jgo.conf").write_text("no section here")
+    with pytest.raises(StackError, match=r"jgo's configuration cannot be read"):
+        ensure_jars(tmp_path / "cache", no_report)
+
+
+def test_an_interrupted_download_does_not_wait_for_a_server_that_trickles(tmp_path: Path) -> None:
+    script = (
+        "import socket, sys, threading\n"
+        "from pathlib import Path\n"
+        "from tamis.admin.local.jars import ensure_jars\n"
+        "print('ready', flush=True)\n"
+        "ensure_jars(Path(sys.argv[1]), lambda line: None)\n"
+    )
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        config = tmp_path / "jgo.conf"
+        config.write_text(f"[repositories]\nmirror = http://127.0.0.1:{silent.getsockname()[1]}\n")
+        process = subprocess.Popen(
+            [sys.executable, "-c", script, str(tmp_path / "cache")],
+            env={**os.environ, "JGO_CONFIG_FILE": str(config)},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
+        connection, _address = silent.accept()
+        with connection:
+            process.send_signal(signal.SIGINT)
+            process.communicate(timeout=10)
+    assert process.returncode == -signal.SIGINT
 
 
 def test_no_network_is_said_with_what_to_do(repository: Repository, tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tamis.admin.local import StackError
-from tamis.admin.local.log_cut import _BATCH_HEADER, _LENGTH_COUNTS_FROM, cut_log
+from tamis.admin.local.log_cut import _BATCH_HEADER, _LENGTH_COUNTS_FROM, cut_log, has_log
 
 PAYLOAD = b"r" * 60
 
@@ -59,6 +59,6 @@ def test_an_offset_within_a_batch_is_refused_with_the_two_next_to_it(partition: 
     assert sizes(partition)[0] == before[0] or offset > 10
 
 
-def test_an_unknown_partition_is_refused(partition: Path) -> None:
-    with pytest.raises(StackError, match="has no log"):
-        cut_log(partition.parent, "events", 4, 0)
+def test_a_partition_is_told_from_one_that_is_not_there(partition: Path) -> None:
+    assert has_log(partition.parent, "events", 3)
+    assert not has_log(partition.parent, "events", 4)

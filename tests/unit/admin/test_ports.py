@@ -1,4 +1,5 @@
 import socket
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,8 +10,9 @@ from tamis.admin.local.ports import Ports
 
 
 @pytest.fixture
-def ports(tmp_path: Path) -> Iterator[Ports]:
-    ports = Ports(tmp_path)
+def ports(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Ports]:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    ports = Ports()
     yield ports
     ports.release()
 
@@ -23,9 +25,9 @@ def test_ports_are_distinct_and_free(ports: Ports) -> None:
             server.bind(("127.0.0.1", port))
 
 
-def test_a_claimed_port_is_nobody_elses_until_it_is_released(ports: Ports, tmp_path: Path) -> None:
+def test_a_claimed_port_is_nobody_elses_until_it_is_released(ports: Ports) -> None:
     port = ports.claim()
-    other = Ports(tmp_path)
+    other = Ports()
     with pytest.raises(StackError, match=str(port)):
         other.claim(port)
     ports.release()
@@ -36,7 +38,8 @@ def test_a_claimed_port_is_nobody_elses_until_it_is_released(ports: Ports, tmp_p
 def test_release_leaves_nothing_behind(ports: Ports, tmp_path: Path) -> None:
     ports.claim()
     ports.release()
-    assert list((tmp_path / "ports").iterdir()) == []
+    (folder,) = tmp_path.iterdir()
+    assert list(folder.iterdir()) == []
 
 
 def test_a_wanted_port_that_is_listened_on_is_refused_with_its_number(ports: Ports) -> None:

@@ -122,6 +122,37 @@ def test_a_running_server_has_no_exit_code_and_a_killed_one_the_signals(servers:
     assert server.wait(10) == -signal.SIGKILL
 
 
+def test_an_interrupt_between_question_and_answer_does_no_harm(
+    servers: Servers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server = servers.start("sleeper", SLEEP)
+
+    def interrupted() -> object:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(servers, "_read_answer", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            server.signal(signal.SIGCONT)
+    assert server.exit_code() is None
+    server.signal(signal.SIGKILL)
+    assert server.wait(10) == -signal.SIGKILL
+
+
+def test_folders_that_nobody_could_clear_up_go_at_the_next_start() -> None:
+    owner = Owner()
+    os.kill(owner.keeper, signal.SIGSTOP)  # so that it cannot, before it is killed itself
+    owner.process.kill()
+    os.kill(owner.keeper, signal.SIGKILL)
+    owner.end()
+    assert soon(lambda: not is_alive(owner.server))
+    assert owner.folder.exists()
+    other = Servers()
+    assert soon(lambda: not owner.folder.exists())
+    assert other.folder.exists()
+    other.end()
+
+
 def test_a_server_that_does_not_end_is_not_waited_for_without_end(servers: Servers) -> None:
     server = servers.start("sleeper", SLEEP)
     with pytest.raises(StackError, match=r"sleeper \(process \d+\) has not ended within 0\.05 s"):

@@ -15,6 +15,12 @@ def test_an_unknown_key_is_refused_by_name() -> None:
         Settings.model_validate({"kafka": {"bootstrap_server": "x:1"}})
 
 
+@pytest.mark.parametrize("key", ["isolation.level", "enable.auto.commit", "transactional.id", "auto.offset.reset"])
+def test_what_delivery_rests_on_cannot_be_configured(key: str) -> None:
+    with pytest.raises(ValidationError, match=f"{key} is not configurable"):
+        KafkaSettings(extra={key: "x"})
+
+
 def test_what_was_read_does_not_change() -> None:
     settings = KafkaSettings()
     with pytest.raises(ValidationError, match="frozen"):
