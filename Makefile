@@ -41,6 +41,8 @@ checked: $(CHECKED)/built ## test the compiled modules with bounds checks and sa
 	ASAN_OPTIONS=detect_leaks=0 PYTHONMALLOC=malloc $(CHECKED)/bin/pytest tests/unit/indexes tests/property $(ARGS)
 
 bench: build ## measure what docs/benchmarks.md tells; downloads Kafka once more
+	$(BIN)/python $(PIP) --group peers
+	$(BIN)/python -m benchmarks.language
 	$(BIN)/python -m benchmarks.vocabulary
 	$(BIN)/python -m benchmarks.local_stack --download
 
@@ -51,7 +53,7 @@ format: build ## let ruff put the sources in shape
 pin: ## choose the newest versions of everything, into constraints.txt
 	$(PYTHON) -m venv --clear $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet --group dev --editable '.[local]'
+	$(BIN)/python -m pip install --quiet --group dev --group peers --editable '.[local]'
 	{ sed -n 1p constraints.txt; $(BIN)/python -m pip freeze --all --exclude-editable; } > $(VENV)/constraints.txt
 	mv $(VENV)/constraints.txt constraints.txt
 

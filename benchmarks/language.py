@@ -1,0 +1,132 @@
+"""What parsing and evaluating an expression costs, beside others in the same run.
+
+    python -m benchmarks.language [--expressions N]
+
+Expressions are conjunctions of five predicates over 100 integer attributes. Parsing stands beside an LALR parser of the
+same grammar (docs/language.lark, by Lark); evaluating beside what people use in Python today. Best of three each.
+"""
+
+# pyright: reportMissingImports=false  (the peers are there when the benchmark runs)
+
+import argparse
+import random
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import lark
+
+from tamis.indexes.columnar import parse_many
+from tamis.indexes.expressions import Predicate, parse
+
+_ROUNDS = 3
+_GRAMMAR = Path(__file__).parents[1] / "docs" / "language.lark"
+_SLOW_EXPRESSIONS = 300
+_EVENTS = 20
+
+
+def per_second(count: int, work: Callable[[], object]) -> float:
+    """The best rate of several rounds."""
+    best = float("inf")
+    for _ in range(_ROUNDS):
+        began = time.perf_counter()
+        work()
+        best = min(best, time.perf_counter() - began)
+    return count / best
+
+
+def conjunction(chance: random.Random) -> str:
+    predicates: list[str] = []
+    for dimension in chance.sample(range(100), 5):
+        value = chance.randrange(100)
+        operator = chance.choice(["=", "<", "<=", ">", ">=", "between"])
+        operand = f"{value} and {value + chance.randrange(20)}" if operator == "between" else str(value)
+        predicates.append(f"attr{dimension} {operator} {operand}")
+    return " and ".join(predicates)
+
+
+def in_python(predicate: Predicate, name: Callable[[str], str], equals: str) -> str:
+    """A predicate as Python, CEL and rule-engine write it."""
+    attribute = name(predicate.attribute)
+    if predicate.operator == "between":
+        low, high = predicate.operands
+        return f"({attribute} >= {low} and {attribute} <= {high})"
+    operator = equals if predicate.operator == "=" else predicate.operator
+    return f"{attribute} {operator} {predicate.operands[0]}"
+
+
+def json_logic(predicate: Predicate) -> dict[str, Any]:
+    variable = {"var": predicate.attribute}
+    if predicate.operator == "between":
+        return {"<=": [predicate.operands[0], variable, predicate.operands[1]]}
+    return {"==" if predicate.operator == "=" else predicate.operator: [variable, predicate.operands[0]]}
+
+
+def peers(texts: list[str]) -> dict[str, list[Callable[[dict[str, int]], object]]]:
+    """By name: for each expression a function from event to answer."""
+    import cel
+    import celpy
+    import rule_engine
+    from json_logic import jsonLogic
+
+    predicates = [parse(text).predicates for text in texts]
+    plain = [" and ".join(in_python(p, str, "==") for p in some) for some in predicates]
+    subscripts = [" and ".join(in_python(p, lambda a: f"e[{a!r}]", "==") for p in some) for some in predicates]
+    c_like = [text.replace(" and ", " && ") for text in plain]
+    environment = celpy.Environment()
+    programs = [environment.program(environment.compile(text)) for text in c_like]
+
+    def with_json_logic(some: tuple[Predicate, ...]) -> Callable[[dict[str, int]], object]:
+        rule = {"and": [json_logic(predicate) for predicate in some]}
+        return lambda event: jsonLogic(rule, event)
+
+    def with_celpy(program: Any) -> Callable[[dict[str, int]], object]:
+        return lambda event: program.evaluate({key: celpy.celtypes.IntType(value) for key, value in event.items()})
+
+    return {
+        "compiled Python lambda": [eval(f"lambda e: {text}") for text in subscripts],
+        "rule-engine": [rule_engine.Rule(text).matches for text in plain],
+        "json-logic-qubit": [with_json_logic(some) for some in predicates],
+        "common-expression-language (Rust)": [cel.compile(text).execute for text in c_like],
+        "cel-python": [with_celpy(program) for program in programs],
+    }
+
+
+def main() -> None:
+    """Print two tables."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--expressions", type=int, default=300_000)
+    count = parser.parse_args().expressions
+    chance = random.Random(1)
+    texts = [conjunction(chance) for _ in range(count)]
+    few = texts[:_SLOW_EXPRESSIONS]
+    grammar = lark.Lark(_GRAMMAR.read_text(), parser="lalr", lexer="basic")
+    many = per_second(count, lambda: parse_many(texts))
+    single = per_second(count, lambda: [parse(text) for text in texts])
+    lalr = per_second(len(few), lambda: [grammar.parse(text) for text in few])
+    print(f"parse_many       {many:12,.0f} expressions/s")
+    print(f"parse            {single:12,.0f} expressions/s")
+    print(f"LALR (Lark)      {lalr:12,.0f} expressions/s; parse_many is {many / lalr:,.0f} times as fast")
+    expressions, _errors = parse_many(texts)
+    parts = {name: size / count for name, size in expressions.memory_bytes().items()}
+    print("bytes an expression: " + ", ".join(f"{name} {size:.1f}" for name, size in parts.items()))
+    events = [{f"attr{number}": chance.randrange(100) for number in range(100)} for _ in range(_EVENTS)]
+    ours = [parse(text) for text in few]
+    contenders = {"Expression.evaluate": [expression.evaluate for expression in ours], **peers(few)}
+    expected = [[function(event) for event in events] for function in contenders["Expression.evaluate"]]
+    for name, functions in contenders.items():
+        answers = [[bool(function(event)) for event in events] for function in functions]
+        verdict = "" if answers == expected else "  (other answers!)"
+
+        def evaluate(functions: list[Callable[[dict[str, int]], object]] = functions) -> None:
+            for function in functions:
+                for event in events:
+                    function(event)
+
+        rate = per_second(len(functions) * len(events), evaluate)
+        print(f"{name:36} {1e6 / rate:10.2f} us an evaluation{verdict}")
+
+
+if __name__ == "__main__":
+    main()
