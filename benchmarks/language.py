@@ -20,6 +20,8 @@ import lark
 from tamis.indexes.columnar import parse_many
 from tamis.indexes.expressions import Predicate, parse
 
+Evaluate = Callable[[dict[str, int]], object]
+
 _ROUNDS = 3
 _GRAMMAR = Path(__file__).parents[1] / "docs" / "language.lark"
 _SLOW_EXPRESSIONS = 300
@@ -63,7 +65,7 @@ def json_logic(predicate: Predicate) -> dict[str, Any]:
     return {"==" if predicate.operator == "=" else predicate.operator: [variable, predicate.operands[0]]}
 
 
-def peers(texts: list[str]) -> dict[str, list[Callable[[dict[str, int]], object]]]:
+def peers(texts: list[str]) -> dict[str, list[Evaluate]]:
     """By name: for each expression a function from event to answer."""
     import cel
     import celpy
@@ -77,11 +79,11 @@ def peers(texts: list[str]) -> dict[str, list[Callable[[dict[str, int]], object]
     environment = celpy.Environment()
     programs = [environment.program(environment.compile(text)) for text in c_like]
 
-    def with_json_logic(some: tuple[Predicate, ...]) -> Callable[[dict[str, int]], object]:
+    def with_json_logic(some: tuple[Predicate, ...]) -> Evaluate:
         rule = {"and": [json_logic(predicate) for predicate in some]}
         return lambda event: jsonLogic(rule, event)
 
-    def with_celpy(program: Any) -> Callable[[dict[str, int]], object]:
+    def with_celpy(program: Any) -> Evaluate:
         return lambda event: program.evaluate({key: celpy.celtypes.IntType(value) for key, value in event.items()})
 
     return {
@@ -113,13 +115,16 @@ def main() -> None:
     print("bytes an expression: " + ", ".join(f"{name} {size:.1f}" for name, size in parts.items()))
     events = [{f"attr{number}": chance.randrange(100) for number in range(100)} for _ in range(_EVENTS)]
     ours = [parse(text) for text in few]
-    contenders = {"Expression.evaluate": [expression.evaluate for expression in ours], **peers(few)}
+    contenders: dict[str, list[Evaluate]] = {
+        "Expression.evaluate": [expression.evaluate for expression in ours],
+        **peers(few),
+    }
     expected = [[function(event) for event in events] for function in contenders["Expression.evaluate"]]
     for name, functions in contenders.items():
         answers = [[bool(function(event)) for event in events] for function in functions]
         verdict = "" if answers == expected else "  (other answers!)"
 
-        def evaluate(functions: list[Callable[[dict[str, int]], object]] = functions) -> None:
+        def evaluate(functions: list[Evaluate] = functions) -> None:
             for function in functions:
                 for event in events:
                     function(event)
