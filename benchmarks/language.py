@@ -6,7 +6,8 @@ Expressions are conjunctions of five predicates over 100 integer attributes. Par
 same grammar (docs/language.lark, by Lark); evaluating beside what people use in Python today. Best of three each.
 """
 
-# pyright: reportMissingImports=false  (the peers are there when the benchmark runs)
+# The peers are there when the benchmark runs, and have no types.
+# pyright: reportMissingImports=false, reportAttributeAccessIssue=false
 
 import argparse
 import random
