@@ -460,8 +460,10 @@ cdef inline Type common_type(Type a, Type b) noexcept nogil:
 
 cdef bint before(const Literal& a, const Literal& b) noexcept nogil:
     """The order of literals of one family: of numbers by value, of strings by bytes, false before true."""
-    cdef int sign
+    cdef int sign = 0
+    cdef size_t common = min(a.size, b.size)
     if a.type != STRING:
         return compared(a.number, b.number) < 0
-    sign = memcmp(a.data, b.data, min(a.size, b.size))
+    if common > 0:  # an empty string may have no address
+        sign = memcmp(a.data, b.data, common)
     return sign < 0 or sign == 0 and a.size < b.size

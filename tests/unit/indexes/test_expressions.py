@@ -4,6 +4,7 @@ import copy
 import gc
 import pickle
 import threading
+import time
 from collections import OrderedDict
 from types import MappingProxyType
 from typing import Any
@@ -231,25 +232,25 @@ class TestMany:
         assert sum(parts.values()) / len(texts) <= 110
 
     def test_other_threads_run_meanwhile(self) -> None:
-        texts = [f"a = {number} and b < {number}" for number in range(200_000)]
-        turns = 0
+        texts = [f"a = {number} and b < {number}" for number in range(100_000)]
         done = threading.Event()
+        turns: list[float] = []
 
-        def count() -> None:
-            nonlocal turns
-            while not done.is_set():
-                turns += 1
+        def tick() -> None:
+            while not done.wait(0.001):
+                turns.append(time.monotonic())
 
-        counter = threading.Thread(target=count)
-        before = parse_many(texts)  # warms up, and shows that it works twice
-        counter.start()
-        turns = 0
-        after = parse_many(texts)
-        seen = turns
-        done.set()
-        counter.join()
-        assert seen > 0
-        assert len(before[0]) == len(after[0]) == len(texts)
+        ticker = threading.Thread(target=tick, daemon=True)
+        ticker.start()
+        try:
+            began = time.monotonic()
+            expressions, _errors = parse_many(texts)
+            ended = time.monotonic()
+        finally:
+            done.set()
+            ticker.join()
+        assert len(expressions) == len(texts)
+        assert sum(began < turn < ended for turn in turns) >= 5
 
     def test_it_is_made_by_parse_many(self) -> None:
         assert len(Expressions()) == 0
