@@ -11,32 +11,21 @@ same grammar (docs/language.lark, by Lark); evaluating beside what people use in
 
 import argparse
 import random
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import lark
 
+from benchmarks.timing import per_second
 from tamis.indexes.columnar import parse_many
 from tamis.indexes.expressions import Predicate, parse
 
 Evaluate = Callable[[dict[str, int]], object]
 
-_ROUNDS = 3
 _GRAMMAR = Path(__file__).parents[1] / "docs" / "language.lark"
 _SLOW_EXPRESSIONS = 300
 _EVENTS = 20
-
-
-def per_second(count: int, work: Callable[[], object]) -> float:
-    """The best rate of several rounds."""
-    best = float("inf")
-    for _ in range(_ROUNDS):
-        began = time.perf_counter()
-        work()
-        best = min(best, time.perf_counter() - began)
-    return count / best
 
 
 def conjunction(chance: random.Random) -> str:

@@ -11,19 +11,8 @@ import sys
 import time
 from collections.abc import Callable, Iterable
 
+from benchmarks.timing import per_second
 from tamis.indexes.vocabulary import Vocabulary
-
-_ROUNDS = 3
-
-
-def per_second(count: int, work: Callable[[], object]) -> float:
-    """The best rate of several rounds."""
-    best = float("inf")
-    for _ in range(_ROUNDS):
-        began = time.perf_counter()
-        work()
-        best = min(best, time.perf_counter() - began)
-    return count / best
 
 
 def longest_ms(call: Callable[[str], object], texts: Iterable[str]) -> float:
