@@ -7,7 +7,7 @@ reference for what every engine answers: three-valued, without any index.
 cimport cython
 from cpython.unicode cimport PyUnicode_AsUTF8AndSize, PyUnicode_DecodeUTF8
 from libc.math cimport isnan
-from libc.stdint cimport int64_t, uint32_t
+from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcmp, memcpy
 from libcpp.string_view cimport string_view
@@ -24,7 +24,7 @@ from tamis.indexes.refusal import refusal
 from tamis.indexes.spelling import literal_text, name_text
 
 from tamis.indexes.numbers cimport Number, compared, number_of_double, number_of_long
-from tamis.indexes.parser cimport Parser
+from tamis.indexes.parser cimport Parser, Pattern
 from tamis.indexes.vocabulary cimport StringId, Vocabulary
 from tamis.indexes.words cimport (
     BETWEEN, BOOLEAN, CHAIN, CONJUNCTION, DISJUNCTION, DOUBLE, ENDS_WITH, EQUAL, EXISTS, IN, LESS, LESS_EQUAL, LONG,
@@ -58,19 +58,18 @@ def parse(text, limits=DEFAULT_LIMITS):
     cdef Parser parser = DEFAULT_PARSER if limits is DEFAULT_LIMITS else Parser(STRINGS, limits)
     cdef Py_ssize_t size = 0
     cdef const char* utf8
-    cdef Expression expression
+    # From here until the words are its own, no Python code may run: another thread, or a finalizer, could parse too.
+    cdef Expression expression = Expression.__new__(Expression)
+    cdef vector[Pattern] patterns
     try:
         utf8 = PyUnicode_AsUTF8AndSize(text, &size)
     except UnicodeEncodeError as error:
         raise refusal("surrogate", text, error.start, error.start + 1) from None
     if not parser.parse(utf8, size):
         raise failure_of(parser, text, utf8)
-    try:
-        check_patterns(parser, text, utf8, limits)
-        expression = taken_from(parser)
-    except BaseException:
-        parser.forget()
-        raise
+    patterns.swap(parser.patterns)
+    take(expression, parser)
+    check_patterns(expression.vocabulary, patterns, text, utf8, limits)
     if size > limits.text_bytes // GROWTH:
         canonical = len(expression.text.encode())
         if canonical > limits.text_bytes:
@@ -83,12 +82,15 @@ def _stored(text):
     return parse(text, UNBOUNDED)
 
 
-cdef Expression taken_from(Parser parser):
-    """The expression that was parsed last; the references that the parser took are its own now."""
-    cdef Expression expression = Expression.__new__(Expression)
-    expression.adopt(parser.vocabulary, parser.words.data(), parser.words.size())
+cdef int take(Expression expression, Parser parser) except -1:
+    """Give it what was parsed last, and the references that the parser took."""
+    try:
+        expression.adopt(parser.vocabulary, parser.words.data(), parser.words.size())
+    except MemoryError:
+        parser.forget()
+        raise
     parser.taken.clear()
-    return expression
+    return 0
 
 
 cdef Expression translated(Vocabulary vocabulary, const uint32_t* words, size_t size):
@@ -113,9 +115,12 @@ cdef Expression translated(Vocabulary vocabulary, const uint32_t* words, size_t 
 
 
 cdef object failure_of(Parser parser, str text, const char* utf8):
-    expected = [index for index in range(64) if parser.expected >> index & 1]
-    start, end = columns(utf8, parser.failed_start, min(parser.failed_end, parser.length))
-    return refusal(_FAILURES[parser.failure], text, start, end, expected=expected, bound=parser.bounds.text_bytes)
+    cdef int failure = parser.failure
+    cdef uint64_t symbols = parser.expected
+    cdef size_t failed_start = parser.failed_start, failed_end = min(parser.failed_end, parser.length)
+    expected = [index for index in range(64) if symbols >> index & 1]
+    start, end = columns(utf8, failed_start, failed_end)
+    return refusal(_FAILURES[failure], text, start, end, expected=expected, bound=parser.bounds.text_bytes)
 
 
 cdef tuple columns(const char* utf8, size_t start, size_t end):
@@ -131,12 +136,15 @@ cdef tuple columns(const char* utf8, size_t start, size_t end):
     return before, before + within
 
 
-cdef int check_patterns(Parser parser, str text, const char* utf8, limits) except -1:
-    for pattern in parser.patterns:
+cdef int check_patterns(
+    Vocabulary vocabulary, const vector[Pattern]& patterns, str text, const char* utf8, limits
+) except -1:
+    cdef size_t index
+    for index in range(patterns.size()):
         try:
-            check_pattern(parser.vocabulary.text(pattern.id), limits)
+            check_pattern(vocabulary.text(patterns[index].id), limits)
         except PatternError as error:
-            start, end = columns(utf8, pattern.start, pattern.end)
+            start, end = columns(utf8, patterns[index].start, patterns[index].end)
             raise refusal("pattern", text, start, end, reason=str(error)) from None
     return 0
 

@@ -3,6 +3,7 @@
 import copy
 import gc
 import pickle
+import sys
 import threading
 import time
 from collections import OrderedDict
@@ -173,6 +174,29 @@ class TestExpression:
         gc.collect()
         assert len(vocabulary) == held
         assert keeper.text == 'only = "keeper"'
+
+    def test_threads_that_parse_at_once_do_not_meet(self) -> None:
+        """A pattern is checked by Python code, where another thread may take its turn and parse."""
+        wrong: list[str] = []
+
+        def work(worker: int) -> None:
+            for number in range(300):
+                text = f'name{worker} matches "^p{worker}x{number}$"' if number % 2 else f"only{worker} = {number}"
+                found = parse(text).text
+                if found != text:
+                    wrong.append(found)
+
+        interval = sys.getswitchinterval()
+        sys.setswitchinterval(1e-6)
+        try:
+            threads = [threading.Thread(target=work, args=(worker,)) for worker in range(4)]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+        finally:
+            sys.setswitchinterval(interval)
+        assert wrong == []
 
 
 class TestEvents:
