@@ -19,7 +19,8 @@ import lark
 
 from benchmarks.timing import per_second
 from tamis.indexes.columnar import parse_many
-from tamis.indexes.expressions import Predicate, parse
+from tamis.indexes.expressions import parse
+from tamis.indexes.printing import Predicate
 
 Evaluate = Callable[[dict[str, int]], object]
 

@@ -1,20 +1,14 @@
 from collections.abc import Mapping
-from typing import Any, NamedTuple, final
+from typing import Any, final
 
+from tamis.indexes.explanation import Explanation
 from tamis.indexes.limits import Limits
-from tamis.indexes.values import Value
+from tamis.indexes.printing import Predicate
 from tamis.indexes.vocabulary import Vocabulary
 
-OPERATORS: tuple[str, ...]
 GROWTH: int
 DEFAULT_LIMITS: Limits
 UNBOUNDED: Limits
-
-class Predicate(NamedTuple):
-    attribute: str
-    operator: str
-    operands: tuple[Value, ...]
-    weight: float = 1.0
 
 @final
 class Expression:
@@ -25,9 +19,10 @@ class Expression:
     @property
     def predicates(self) -> tuple[Predicate, ...]: ...
     def evaluate(self, event: Mapping[str, Any], /) -> bool | None: ...
+    def score(self, event: Mapping[str, Any], /, weights: Mapping[str, float] = ...) -> float: ...
+    def explain(self, event: Mapping[str, Any], /) -> Explanation: ...
     def memory_bytes(self) -> int: ...
     def __eq__(self, other: object, /) -> bool: ...
     def __hash__(self) -> int: ...
 
-def predicate_text(predicate: Predicate) -> str: ...
 def parse(text: str, limits: Limits = ...) -> Expression: ...

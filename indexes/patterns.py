@@ -10,6 +10,9 @@ from tamis.indexes.limits import Limits
 _KEPT = 1000
 """Programs kept, at 4 to 7 kB each."""
 
+_BYTES_BOUND = 2**28
+"""No limit is as large."""
+
 
 class PatternError(ValueError):
     """A text that is no regular expression, with RE2's reason."""
@@ -22,7 +25,20 @@ def check_pattern(pattern: str, limits: Limits) -> None:
 
 def matches(pattern: str, value: bytes) -> bool:
     """Whether the pattern occurs anywhere in a string, given as UTF-8."""
-    return _compiled(pattern, Limits.pattern_bytes).search(value) is not None
+    return _program(pattern).search(value) is not None
+
+
+@lru_cache(_KEPT)
+def _program(pattern: str) -> Any:
+    """Of a pattern that was accepted once, under whatever limit."""
+    max_bytes = Limits.pattern_bytes
+    while True:
+        try:
+            return _compiled(pattern, max_bytes)
+        except PatternError:
+            if max_bytes >= _BYTES_BOUND:
+                raise
+            max_bytes *= 2
 
 
 @lru_cache(_KEPT)

@@ -44,6 +44,8 @@ def refusal(
         near = _nearest(text, start, found, wanted)
         if near is not None:
             reason += f"; did you mean {near}?"
+        elif "an attribute" in wanted and found.lower() in KEYWORDS:
+            reason += f"; in backticks, `{found}`, it is a name"
     else:
         reason = _WHY[failure].format(found=_quoted(found), bare=found, **facts)
     message = f"column {start + 1}: {reason}\n{_place(text, start, end)}"

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import reference
-from strategies import events, expressions, print_loosely
+from strategies import events, expressions, expressions_with_events, print_loosely
 from tamis.indexes.columnar import parse_many
 from tamis.indexes.errors import EventError, ExpressionError
 from tamis.indexes.expressions import parse
@@ -54,6 +54,26 @@ def test_an_expression_means_what_its_tree_means(node: reference.Node, some: lis
     expression = parse(reference.canonical(node))
     for event in some:
         assert expression.evaluate(event) is reference.evaluate(node, event)
+
+
+@given(expressions_with_events(), st.data())
+def test_a_score_is_the_sum_of_what_speaks_for_the_expression(
+    example: tuple[reference.Node, dict[str, Any]], data: st.DataObject
+) -> None:
+    node, event = example
+    names = st.sampled_from(sorted({predicate.attribute for predicate, _ in reference.occurrences(node)}))
+    weights = data.draw(st.dictionaries(names, st.floats(0, 1e6)))
+    assert parse(reference.canonical(node)).score(event, weights) == reference.score(node, event, weights)
+
+
+@given(expressions_with_events())
+def test_an_explanation_says_what_each_part_comes_to(example: tuple[reference.Node, dict[str, Any]]) -> None:
+    node, event = example
+    parts = [parse(reference.canonical(node)).explain(event)]
+    assert parts[0].text == reference.canonical(node)
+    for part in parts:
+        parts.extend(part.children)
+        assert part.verdict is reference.evaluate(reference.parse(part.text), event)
 
 
 @given(expressions())

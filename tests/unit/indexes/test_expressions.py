@@ -14,8 +14,9 @@ import pytest
 
 from tamis.indexes.columnar import Expressions, parse_many
 from tamis.indexes.errors import EventError, ExpressionError
-from tamis.indexes.expressions import Expression, Predicate, parse
+from tamis.indexes.expressions import Expression, parse
 from tamis.indexes.limits import Limits
+from tamis.indexes.printing import Predicate
 
 EVERYTHING = (
     'a = 1 and `b c` in ("x", "y", "z") or not d matches "^k+$" weight 2 xor e between "l" and "m" and f = true'
