@@ -387,9 +387,13 @@ def cases(name: str) -> list[dict[str, Any]]:
     """`tests/cases/<name>.json`, its repetitions written out and its special doubles made."""
     text = (_ROOT / "tests" / "cases" / f"{name}.json").read_text(encoding="utf-8")
     loaded: list[dict[str, Any]] = json.loads(text, object_hook=_special)
-    return [
-        {key: "".join(value) if isinstance(value, list) else value for key, value in case.items()} for case in loaded
-    ]
+    return [{key: _joined(value) for key, value in case.items()} for case in loaded]
+
+
+def _joined(value: Any) -> Any:
+    """A text may be a list of its parts; any other list stays one."""
+    is_text_in_parts = isinstance(value, list) and all(isinstance(part, str) for part in value)
+    return "".join(value) if is_text_in_parts else value
 
 
 def _special(item: dict[str, Any]) -> Any:
