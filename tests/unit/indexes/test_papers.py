@@ -41,6 +41,7 @@ def test_what_a_paper_writes_has_its_truth(case: dict[str, Any], given: dict[str
 def test_a_match_has_the_score_of_the_paper(case: dict[str, Any], given: dict[str, Any]) -> None:
     score = reference.score(reference.parse(case["text"]), given["event"], given["weights"])
     assert score == pytest.approx(given["score"], rel=1e-15)
+    assert parse(case["text"]).score(given["event"], given["weights"]) == score
 
 
 def test_no_paper_and_no_operator_of_theirs_is_left_out() -> None:
