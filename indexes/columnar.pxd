@@ -7,7 +7,13 @@ from tamis.indexes.vocabulary cimport Vocabulary
 cdef class Expressions:
     cdef readonly Vocabulary vocabulary
     # All words end to end, and where each expression begins; the end of the last stands behind.
-    cdef vector[uint32_t] words
-    cdef vector[uint64_t] starts
+    cdef const uint32_t* words
+    cdef const uint64_t* starts
+    cdef size_t count
+    # What the pointers point into: vectors of its own, or arrays of a file that is mapped.
+    cdef vector[uint32_t] own_words
+    cdef vector[uint64_t] own_starts
+    cdef object mapped
 
+    cdef int own(self) except -1
     cdef int keep(self, const vector[bint]& unwanted) except -1

@@ -19,14 +19,22 @@ from tamis.indexes.words cimport Cursor, next_string
 
 @cython.final
 cdef class Expressions:
-    """Expressions in the order they came, by position; made by `parse_many`."""
+    """Expressions in the order they came, by position; made by `parse_many`, or of a snapshot that is mapped."""
 
     def __cinit__(self):
         self.vocabulary = Vocabulary()
-        self.starts.push_back(0)
+        self.own_starts.push_back(0)
+        self.own()
+
+    cdef int own(self) except -1:
+        """Point to the vectors, after they changed."""
+        self.words = self.own_words.data()
+        self.starts = self.own_starts.data()
+        self.count = self.own_starts.size() - 1
+        return 0
 
     def __len__(self):
-        return self.starts.size() - 1
+        return self.count
 
     def __getitem__(self, index):
         cdef Py_ssize_t count = len(self)
@@ -36,42 +44,42 @@ cdef class Expressions:
         if not 0 <= place < count:
             raise IndexError(f"there are {count} expressions, none at {index}")
         cdef uint64_t start = self.starts[place]
-        return translated(self.vocabulary, self.words.data() + start, self.starts[place + 1] - start)
+        return translated(self.vocabulary, self.words + start, self.starts[place + 1] - start)
 
     def __iter__(self):
         for place in range(len(self)):
             yield self[place]
 
     def memory_bytes(self) -> dict:
-        """All that is allocated, by part."""
+        """All that is allocated, by part; what a file that is mapped holds is not."""
         return {
-            "words": self.words.capacity() * sizeof(uint32_t),
-            "starts": self.starts.capacity() * sizeof(uint64_t),
+            "words": self.own_words.capacity() * sizeof(uint32_t),
+            "starts": self.own_starts.capacity() * sizeof(uint64_t),
             "strings": self.vocabulary.memory_bytes(),
         }
 
     cdef int keep(self, const vector[bint]& unwanted) except -1:
         """Drop those that are unwanted, by position."""
         cdef Cursor cursor
-        cdef size_t index, place, kept = 0, count = self.starts.size() - 1
+        cdef size_t index, place, kept = 0, count = self.own_starts.size() - 1
         cdef uint64_t start, size, end = 0
         for index in range(count):
-            start = self.starts[index]
-            size = self.starts[index + 1] - start
+            start = self.own_starts[index]
+            size = self.own_starts[index + 1] - start
             if unwanted[index]:
                 cursor = Cursor(0, 0)
-                while next_string(self.words.data() + start, size, &cursor, &place):
-                    self.vocabulary.table.release(self.words[start + place])
+                while next_string(self.own_words.data() + start, size, &cursor, &place):
+                    self.vocabulary.table.release(self.own_words[start + place])
                 continue
             for place in range(size):
-                self.words[end + place] = self.words[start + place]
-            self.starts[kept] = end
+                self.own_words[end + place] = self.own_words[start + place]
+            self.own_starts[kept] = end
             end += size
             kept += 1
-        self.starts[kept] = end
-        self.starts.resize(kept + 1)
-        self.words.resize(end)
-        return 0
+        self.own_starts[kept] = end
+        self.own_starts.resize(kept + 1)
+        self.own_words.resize(end)
+        return self.own()
 
 
 def parse_many(texts, limits=DEFAULT_LIMITS):
@@ -96,17 +104,18 @@ def parse_many(texts, limits=DEFAULT_LIMITS):
                 refused.push_back(index)
                 continue
             if parser.patterns.size() > 0 or views[index].size() > long_from:
-                suspects.push_back(result.starts.size() - 1)
+                suspects.push_back(result.own_starts.size() - 1)
                 suspect_texts.push_back(index)
-            result.words.insert(result.words.end(), parser.words.begin(), parser.words.end())
-            result.starts.push_back(result.words.size())
-    result.words.shrink_to_fit()
-    result.starts.shrink_to_fit()
+            result.own_words.insert(result.own_words.end(), parser.words.begin(), parser.words.end())
+            result.own_starts.push_back(result.own_words.size())
+    result.own_words.shrink_to_fit()
+    result.own_starts.shrink_to_fit()
+    result.own()
     for index in refused:
         errors.append((index, error_of(kept[index], limits)))
     if not suspects.empty():
         # What needs more than the parser: RE2 must take the patterns, and the canonical form may be too long.
-        unwanted.resize(result.starts.size() - 1, False)
+        unwanted.resize(result.own_starts.size() - 1, False)
         for index in range(suspects.size()):
             error = error_of(kept[suspect_texts[index]], limits)
             if error is not None:

@@ -15,7 +15,21 @@ class ExpressionError(ValueError):
         self.column = column
         self.found = found
         self.expected = tuple(expected)
+        self.index: int | None = None
+        """Which one of many texts it was, where many were given."""
 
 
 class EventError(ValueError):
     """An event that cannot be matched; the message names the attribute."""
+
+
+class StaleBatchError(RuntimeError):
+    """A batch that was made with an index's vocabulary, before expressions came or went."""
+
+
+class IndexBusy(RuntimeError):  # noqa: N818 - it is no fault, only too early
+    """A write while a match or another write runs, or the reverse."""
+
+
+class SnapshotError(ValueError):
+    """A file that is no snapshot, or a damaged one, or one of another format."""

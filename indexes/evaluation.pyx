@@ -10,42 +10,29 @@ from tamis.indexes.patterns import matches
 from tamis.indexes.event_values cimport value_of
 from tamis.indexes.printing cimport node_text, string_of
 from tamis.indexes.truth cimport (
-    FALSE, TRUE, UNKNOWN, Truth, Value, asks_pattern, is_foreign, is_xnor, negated, predicate_truth,
+    FALSE, TRUE, UNKNOWN, Truth, Value, asks_pattern, before_children, decides, is_foreign, negated, predicate_truth,
 )
 from tamis.indexes.vocabulary cimport StringId, Vocabulary
 from tamis.indexes.words cimport (
-    CONJUNCTION, DISJUNCTION, NEGATION, NOTHING, PREDICATE, WEIGHTED, Kind, count_of, double_at, first_child,
+    NEGATION, NOTHING, PREDICATE, WEIGHTED, Kind, count_of, double_at, first_child,
     kind_of, node_size, operator_of, predicate_size,
 )
 
 
 cdef Truth truth_of(const uint32_t* node, Vocabulary vocabulary, dict names, event) except *:
     cdef Kind kind = kind_of(node[0])
-    cdef Truth found, result
+    cdef Truth result
     cdef uint32_t index, at
     if kind == PREDICATE:
         return predicate_truth_of(node, vocabulary, names, event)
     if kind == NEGATION:
         return negated(truth_of(node + 1, vocabulary, names, event))
     at = first_child(node)
-    result = TRUE if kind == CONJUNCTION else FALSE
+    result = before_children(kind)
     for index in range(count_of(node[0])):
-        found = truth_of(node + at, vocabulary, names, event)
+        if decides(node, index, truth_of(node + at, vocabulary, names, event), &result):
+            break
         at += node_size(node + at)
-        if kind == CONJUNCTION:
-            if found == FALSE:
-                return FALSE
-            result = UNKNOWN if found == UNKNOWN else result
-        elif kind == DISJUNCTION:
-            if found == TRUE:
-                return TRUE
-            result = UNKNOWN if found == UNKNOWN else result
-        elif found == UNKNOWN:
-            return UNKNOWN
-        elif index == 0:
-            result = found
-        else:
-            result = TRUE if (found != result) != is_xnor(node, index) else FALSE
     return result
 
 

@@ -23,6 +23,9 @@ namespace tamis {
 // malloc for each string would cost 16 bytes more (by glibc's rounding, at 12 bytes a string), and could not
 // be compacted after a mass release.
 //
+// A copy shares the segments, and may be read by any thread while the original is written: what was written once is
+// never written again.
+//
 // A location counts units of 4 bytes from the beginning of a segment, and segments of 32 KiB from the
 // beginning of the heap: 32 bits reach 524,288 segments, that is 16 GiB.
 class StringHeap {
@@ -78,7 +81,7 @@ class StringHeap {
   std::size_t memory_bytes() const noexcept { return capacity_ + segments_.capacity() * sizeof(Segment); }
 
  private:
-  using Bytes = std::unique_ptr<char[]>;
+  using Bytes = std::shared_ptr<char[]>;
 
   struct Segment {
     Bytes bytes;  // null: this place is free, and `used` is the next free one

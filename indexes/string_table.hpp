@@ -8,12 +8,39 @@
 #include <stdexcept>
 #include <string_view>
 
-#include "entry_table.hpp"
 #include "probe_table.hpp"
 #include "sip_hash.hpp"
+#include "slot_table.hpp"
 #include "string_heap.hpp"
 
 namespace tamis {
+
+// Where a string lies and how many references it has.
+struct Entry {
+  std::uint32_t location = 0;
+  std::uint32_t references = 0;
+
+  bool vacant() const noexcept { return references == 0; }
+};
+
+// The strings that a table held once, by their ids: any thread may read them while the table is written.
+class FrozenStrings {
+ public:
+  FrozenStrings() : entries_(0), heap_(0) {}
+  FrozenStrings(const SlotTable<Entry>& entries, const StringHeap& heap) : entries_(entries), heap_(heap) {}
+
+  std::uint32_t id_bound() const noexcept { return entries_.bound(); }
+
+  // The data are null if the id was free.
+  std::string_view view(std::uint32_t id) const noexcept {
+    const Entry* const entry = entries_.find(id);
+    return entry == nullptr ? std::string_view() : heap_.view(entry->location);
+  }
+
+ private:
+  SlotTable<Entry> entries_;
+  StringHeap heap_;
+};
 
 // The top eight bits of a string's hash choose one of 256 sub-tables, which grow and shrink alone: at a
 // million strings no write moves more than a sub-table of some 4,000 entries or a segment of 32 KiB.
@@ -35,19 +62,23 @@ class StringTable {
       retain(known, 1);
       return known;
     }
-    ProbeTable& table = tables_[hash >> table_shift];
-    table.reserve_one();
-    const std::uint32_t id = entries_.take();
-    try {
-      entries_.find(id)->location = heap_.append(text);
-    } catch (...) {
-      entries_.give_back(id);
-      throw;
-    }
-    table.insert(static_cast<std::uint32_t>(hash), id);
-    ++size_;
-    ++generation_;
+    tables_[hash >> table_shift].reserve_one();
+    const std::uint32_t id = take();
+    add(id, text, hash);
     return id;
+  }
+
+  // Puts a string under an id that is free, with so many references, at least one; false if the string is there
+  // already. Throws std::overflow_error, std::bad_alloc; nothing has changed then.
+  bool restore(std::uint32_t id, std::string_view text, std::uint32_t references) {
+    const std::uint64_t hash = sip_hash(text, key_);
+    if (find(text, hash) != none) {
+      return false;
+    }
+    tables_[hash >> table_shift].reserve_one();
+    entries_.take_at(id, Entry{0, references});
+    add(id, text, hash);
+    return true;
   }
 
   // The string's id, or `none`.
@@ -69,30 +100,37 @@ class StringTable {
 
   // False if the id is free. Throws std::overflow_error rather than wrap the count.
   bool retain(std::uint32_t id, std::uint32_t count) {
-    Entry* const entry = entries_.find(id);
+    const Entry* const entry = entries_.find(id);
     if (entry == nullptr) {
       return false;
     }
     if (count > std::numeric_limits<std::uint32_t>::max() - entry->references) {
       throw std::overflow_error("the string has too many references: a vocabulary counts up to 2**32 - 1");
     }
-    entry->references += count;
+    entries_.at(id).references += count;
     return true;
   }
 
   // Drops one reference, and with the last one the string. False if the id is free.
   bool release(std::uint32_t id) noexcept {
-    Entry* const entry = entries_.find(id);
-    if (entry == nullptr) {
+    if (entries_.find(id) == nullptr) {
       return false;
     }
-    if (entry->references > 1) {
-      --entry->references;
+    try {
+      entries_.at(id);
+    } catch (const std::bad_alloc&) {
+      return true;  // a reference too many: the string stays, and that is all
+    }
+    Entry& entry = entries_.owned(id);
+    if (entry.references > 1) {
+      --entry.references;
     } else {
-      forget(id, entry->location);
+      forget(id, entry.location);
     }
     return true;
   }
+
+  FrozenStrings freeze() const { return FrozenStrings(entries_, heap_); }
 
   std::uint32_t size() const noexcept { return size_; }
   std::uint32_t id_bound() const noexcept { return entries_.bound(); }
@@ -115,6 +153,28 @@ class StringTable {
                                              [&](std::uint32_t id) { return view(id) == text; });
   }
 
+  std::uint32_t take() {
+    try {
+      return entries_.take(Entry{0, 1});
+    } catch (const std::overflow_error&) {
+      throw std::overflow_error("the vocabulary is full: it holds as many distinct strings as it has ids; "
+                                "release strings, or use one more vocabulary");
+    }
+  }
+
+  // Completes an entry that was just taken, or gives it back. Needs room for it in the hash's sub-table.
+  void add(std::uint32_t id, std::string_view text, std::uint64_t hash) {
+    try {
+      entries_.owned(id).location = heap_.append(text);
+    } catch (...) {
+      entries_.give_back(id);
+      throw;
+    }
+    tables_[hash >> table_shift].insert(static_cast<std::uint32_t>(hash), id);
+    ++size_;
+    ++generation_;
+  }
+
   void forget(std::uint32_t id, std::uint32_t location) noexcept {
     const std::uint64_t hash = sip_hash(heap_.view(location), key_);
     tables_[hash >> table_shift].erase(static_cast<std::uint32_t>(hash), id);
@@ -124,14 +184,15 @@ class StringTable {
     // A record is alive if its string is found, and found there: a forgotten string may have come back
     // elsewhere.
     heap_.release(location, [this](std::string_view text, std::uint32_t where) -> std::uint32_t* {
-      Entry* const owner = entries_.find(find(text));
-      return owner != nullptr && owner->location == where ? &owner->location : nullptr;
+      const std::uint32_t id = find(text);
+      const Entry* const owner = entries_.find(id);
+      return owner != nullptr && owner->location == where ? &entries_.at(id).location : nullptr;
     });
   }
 
   HashKey key_;
   std::array<ProbeTable, 256> tables_;
-  EntryTable entries_;
+  SlotTable<Entry> entries_;
   StringHeap heap_;
   std::uint32_t size_ = 0;
   std::uint64_t generation_ = 0;

@@ -7,8 +7,8 @@ from libcpp.string_view cimport string_view
 from tamis.indexes.numbers cimport Number, compared, number_of_double, number_of_long
 from tamis.indexes.vocabulary cimport StringTable
 from tamis.indexes.words cimport (
-    BETWEEN, BOOLEAN, DOUBLE, ENDS_WITH, EQUAL, EXISTS, IN, LESS, LESS_EQUAL, MATCHES, MISSING, MIXED, NOTHING,
-    STARTS_WITH, STRING, Type, double_at, first_type, long_at, operator_of, second_type, words_of,
+    BETWEEN, BOOLEAN, CONJUNCTION, DISJUNCTION, DOUBLE, ENDS_WITH, EQUAL, EXISTS, IN, LESS, LESS_EQUAL, MATCHES, MISSING, MIXED, NOTHING,
+    STARTS_WITH, STRING, Kind, Type, double_at, first_type, kind_of, long_at, operator_of, second_type, words_of,
 )
 
 cdef enum Truth:
@@ -31,6 +31,27 @@ cdef inline Truth negated(Truth truth) noexcept nogil:
 cdef inline bint is_xnor(const uint32_t* chain, uint32_t index) noexcept nogil:
     """Whether the connective before a chain's operand, counted from 0, is `xnor`."""
     return chain[2 + (index - 1) // 32] >> (index - 1) % 32 & 1
+
+
+cdef inline Truth before_children(Kind kind) noexcept nogil:
+    """The truth of a connective or chain of which no child is known yet."""
+    return TRUE if kind == CONJUNCTION else FALSE
+
+
+cdef inline bint decides(const uint32_t* node, uint32_t index, Truth child, Truth* truth) noexcept nogil:
+    """Takes in the truth of a child, counted from 0; whether the others do not matter any more."""
+    cdef Kind kind = kind_of(node[0])
+    if kind == CONJUNCTION:
+        truth[0] = child if child == FALSE or truth[0] == TRUE else truth[0]
+        return child == FALSE
+    if kind == DISJUNCTION:
+        truth[0] = child if child == TRUE or truth[0] == FALSE else truth[0]
+        return child == TRUE
+    if child == UNKNOWN or index == 0:
+        truth[0] = child
+    else:
+        truth[0] = TRUE if (child != truth[0]) != is_xnor(node, index) else FALSE
+    return child == UNKNOWN
 
 
 cdef inline bint same_family(Type value, Type constant) noexcept nogil:

@@ -14,6 +14,12 @@ cdef extern from "string_table.hpp" namespace "tamis" nogil:
 
     uint64_t sip_hash(string_view text, HashKey key) noexcept
 
+    # The strings of a table as they were; any thread may read them while the table is written.
+    cdef cppclass FrozenStrings:
+        FrozenStrings() except +
+        StringId id_bound() noexcept
+        string_view view(StringId id) noexcept
+
     cdef cppclass StringTable:
         StringTable(HashKey key, uint32_t ids_max, uint32_t segments_max) except +
         StringId intern(string_view text) except +
@@ -21,6 +27,8 @@ cdef extern from "string_table.hpp" namespace "tamis" nogil:
         bool holds(StringId id) noexcept
         string_view view(StringId id) noexcept
         uint32_t references(StringId id) noexcept
+        bool restore(StringId id, string_view text, uint32_t references) except +
+        FrozenStrings freeze() except +
         bool retain(StringId id, uint32_t count) except +
         bool release(StringId id) noexcept
         uint32_t size() noexcept

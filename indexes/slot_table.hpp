@@ -1,8 +1,9 @@
-// From the id of a string to where its bytes lie and how many references it has.
+// Items under dense 32-bit ids.
 #pragma once
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -13,58 +14,65 @@
 
 namespace tamis {
 
-struct Entry {
-  std::uint32_t location;
-  std::uint32_t references;  // 0: the id is free
-};
-
-// Entries live in chunks of 1,024 that never move; a chunk without an id in use is given back. A bit an id
+// Items live in chunks of 1,024 that never move; a chunk without an id in use is given back. A bit an id
 // says whether it is free, so the smallest free id is found without a walk over the ids, and ids stay dense.
-class EntryTable {
+//
+// A copy shares the chunks, so it costs some 10 ns for a thousand items; whoever writes to a chunk that is shared makes
+// one of its own first. A copy may be read, and dropped, by any thread while the original is written.
+//
+// A default Item is vacant, and says so by `vacant()`; one in use is not.
+template <class Item>
+class SlotTable {
  public:
-  explicit EntryTable(std::uint32_t ids_max) : ids_max_(ids_max) {}
+  explicit SlotTable(std::uint32_t ids_max) : ids_max_(ids_max) {}
 
-  // The entry of an id in use, else null.
-  Entry* find(std::uint32_t id) noexcept {
+  // The item of an id in use, else null.
+  const Item* find(std::uint32_t id) const noexcept {
     const std::size_t place = id / chunk_ids;
     if (place >= chunks_.size() || chunks_[place] == nullptr) {
       return nullptr;
     }
-    Entry& entry = chunks_[place]->entries[id % chunk_ids];
-    return entry.references == 0 ? nullptr : &entry;
+    const Item& item = chunks_[place]->items[id % chunk_ids];
+    return item.vacant() ? nullptr : &item;
   }
 
-  const Entry* find(std::uint32_t id) const noexcept { return const_cast<EntryTable*>(this)->find(id); }
+  // The item of an id in use, to be written. Throws std::bad_alloc.
+  Item& at(std::uint32_t id) { return own(id / chunk_ids).items[id % chunk_ids]; }
 
-  // Takes the smallest free id, with one reference. Throws std::overflow_error when there is none,
-  // std::bad_alloc; nothing has changed then.
-  std::uint32_t take() {
+  // The same where `at` was called since the table was last copied.
+  Item& owned(std::uint32_t id) noexcept { return chunks_[id / chunk_ids]->items[id % chunk_ids]; }
+
+  // Puts the item under the smallest free id. Throws std::overflow_error when there is none, std::bad_alloc; nothing
+  // has changed then.
+  std::uint32_t take(const Item& item) {
     const std::size_t place = first_chunk_with_room();
     const Chunk* present = place < chunks_.size() ? chunks_[place].get() : nullptr;
     const std::uint32_t first = present == nullptr ? 0 : present->smallest_free();
     const std::uint64_t id = std::uint64_t{place} * chunk_ids + first;
     if (id >= ids_max_) {
-      throw std::overflow_error("the vocabulary is full: it holds as many distinct strings as it has ids; "
-                                "release strings, or use one more vocabulary");
+      throw std::overflow_error("there is no free id");
     }
-    if (present == nullptr) {
-      make_chunk(place);
-    }
-    Chunk& chunk = *chunks_[place];
-    chunk.mark_used(id % chunk_ids);
-    if (chunk.words_with_room == 0) {
-      room_[place / 64] &= ~(std::uint64_t{1} << (place % 64));
-    }
-    chunk.entries[id % chunk_ids].references = 1;
+    put(place, first, item);
     return static_cast<std::uint32_t>(id);
   }
 
-  // Needs an id in use.
-  void give_back(std::uint32_t id) noexcept {
+  // Puts the item under an id that is free. Throws std::bad_alloc, std::overflow_error.
+  void take_at(std::uint32_t id, const Item& item) {
+    if (id >= ids_max_) {
+      throw std::overflow_error("the id is beyond the greatest one");
+    }
+    while (chunks_.size() < id / chunk_ids) {
+      append_place();
+    }
+    put(id / chunk_ids, id % chunk_ids, item);
+  }
+
+  // Needs an id in use. Throws std::bad_alloc, with nothing changed.
+  void give_back(std::uint32_t id) {
     const std::size_t place = id / chunk_ids;
-    Chunk& chunk = *chunks_[place];
+    Chunk& chunk = own(place);
     chunk.mark_free(id % chunk_ids);
-    chunk.entries[id % chunk_ids].references = 0;
+    chunk.items[id % chunk_ids] = Item();
     room_[place / 64] |= std::uint64_t{1} << (place % 64);
     first_room_ = std::min(first_room_, place / 64);
     if (chunk.used == 0) {
@@ -93,7 +101,7 @@ class EntryTable {
   static constexpr std::uint32_t chunk_words = chunk_ids / 64;
 
   struct Chunk {
-    std::array<Entry, chunk_ids> entries{};
+    std::array<Item, chunk_ids> items{};
     std::array<std::uint64_t, chunk_words> free;
     std::uint32_t words_with_room = (1U << chunk_words) - 1;
     std::uint32_t used = 0;
@@ -140,18 +148,46 @@ class EntryTable {
     return first_room_ * 64 + static_cast<std::size_t>(std::countr_zero(room_[first_room_]));
   }
 
+  void put(std::size_t place, std::uint32_t index, const Item& item) {
+    if (place >= chunks_.size() || chunks_[place] == nullptr) {
+      make_chunk(place);
+    }
+    Chunk& chunk = own(place);
+    chunk.mark_used(index);
+    if (chunk.words_with_room == 0) {
+      room_[place / 64] &= ~(std::uint64_t{1} << (place % 64));
+    }
+    chunk.items[index] = item;
+  }
+
+  Chunk& own(std::size_t place) {
+    std::shared_ptr<Chunk>& chunk = chunks_[place];
+    if (chunk.use_count() > 1) {
+      chunk = std::make_shared<Chunk>(*chunk);
+    }
+    // Whoever shared it before has read it before.
+    std::atomic_thread_fence(std::memory_order_acquire);
+    return *chunk;
+  }
+
+  // One more chunk, which is not there.
+  void append_place() {
+    const std::size_t place = chunks_.size();
+    if (place % 64 == 0) {
+      room_.reserve(place / 64 + 1);
+    }
+    chunks_.emplace_back();
+    if (place % 64 == 0) {
+      room_.push_back(0);
+    }
+    room_[place / 64] |= std::uint64_t{1} << (place % 64);
+    first_room_ = std::min(first_room_, place / 64);
+  }
+
   void make_chunk(std::size_t place) {
-    auto chunk = std::make_unique<Chunk>();
+    auto chunk = std::make_shared<Chunk>();
     if (place == chunks_.size()) {
-      if (place % 64 == 0) {
-        room_.reserve(place / 64 + 1);
-      }
-      chunks_.emplace_back();
-      if (place % 64 == 0) {
-        room_.push_back(0);
-      }
-      room_[place / 64] |= std::uint64_t{1} << (place % 64);
-      first_room_ = std::min(first_room_, place / 64);
+      append_place();
     }
     chunks_[place] = std::move(chunk);
     ++present_;
@@ -171,7 +207,7 @@ class EntryTable {
     }
   }
 
-  std::vector<std::unique_ptr<Chunk>> chunks_;  // null: all its ids are free
+  std::vector<std::shared_ptr<Chunk>> chunks_;  // null: all its ids are free
   std::vector<std::uint64_t> room_;             // a bit a chunk: whether it has a free id
   std::size_t first_room_ = 0;                  // no word of `room_` below this one has a bit
   std::size_t present_ = 0;

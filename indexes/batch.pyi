@@ -1,0 +1,23 @@
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Self, final
+
+from tamis.indexes.values import Value
+from tamis.indexes.vocabulary import Vocabulary
+
+@final
+class EventBatch:
+    @classmethod
+    def from_events(
+        cls,
+        events: Iterable[Mapping[str, Any]],
+        weights: Iterable[Mapping[str, float] | None] | None = None,
+        vocabulary: Vocabulary | None = None,
+    ) -> Self: ...
+    @property
+    def vocabulary(self) -> Vocabulary: ...
+    @property
+    def bound(self) -> bool: ...
+    def memory_bytes(self) -> int: ...
+    def __len__(self) -> int: ...
+    def __getitem__(self, index: int, /) -> dict[str, Value]: ...
+    def __iter__(self) -> Iterator[dict[str, Value]]: ...

@@ -1,0 +1,31 @@
+"""The engines by name."""
+
+from os import PathLike
+from typing import Any
+
+from tamis.indexes.index import Index
+from tamis.indexes.scan import Scan
+from tamis.indexes.snapshot import read_snapshot
+
+ENGINES: dict[str, type[Index]] = {engine.name: engine for engine in (Scan,)}
+DEFAULT_ENGINE = Scan.name
+
+
+def create(engine: str = DEFAULT_ENGINE, **options: Any) -> Index:
+    """Make an empty index."""
+    return _engine(engine)(**options)
+
+
+def load(path: str | PathLike[str], engine: str | None = None, **options: Any) -> Index:
+    """Make an index of a snapshot, whichever engine saved it; `engine` is the one that saved it unless given."""
+    snapshot = read_snapshot(path)
+    index = create(snapshot.engine if engine is None else engine, **options)
+    index.adopt(snapshot)
+    return index
+
+
+def _engine(name: str) -> type[Index]:
+    try:
+        return ENGINES[name]
+    except KeyError:
+        raise ValueError(f"there is no engine {name!r}; there are {', '.join(ENGINES)}") from None

@@ -1,0 +1,64 @@
+// From the ids that subscriptions have outside to the slots they have in an index.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include "probe_table.hpp"
+
+namespace tamis {
+
+// Ids are scrambled by a bijection, so equal tags are equal ids. 256 sub-tables grow and shrink alone: at a million ids
+// no write moves more than some 4,000 entries.
+class IdTable {
+ public:
+  static constexpr std::uint32_t none = ProbeTable::none;
+
+  // The slot of an id, or `none`.
+  std::uint32_t find(std::uint32_t id) const noexcept {
+    const std::uint32_t tag = scrambled(id);
+    return tables_[tag & table_mask].find(tag, [](std::uint32_t) { return true; });
+  }
+
+  // Makes room for one more id. Throws std::bad_alloc, with the table unchanged.
+  void reserve_one(std::uint32_t id) { tables_[scrambled(id) & table_mask].reserve_one(); }
+
+  // Needs room, and an id that is not there.
+  void insert(std::uint32_t id, std::uint32_t slot) noexcept {
+    const std::uint32_t tag = scrambled(id);
+    tables_[tag & table_mask].insert(tag, slot);
+  }
+
+  // Needs an id that is there, with its slot.
+  void erase(std::uint32_t id, std::uint32_t slot) noexcept {
+    const std::uint32_t tag = scrambled(id);
+    tables_[tag & table_mask].erase(tag, slot);
+  }
+
+  std::size_t memory_bytes() const noexcept {
+    std::size_t bytes = sizeof *this;
+    for (const ProbeTable& table : tables_) {
+      bytes += table.memory_bytes();
+    }
+    return bytes;
+  }
+
+ private:
+  // A sub-table is chosen by the lowest bits, since the highest choose the place in it.
+  static constexpr std::uint32_t table_mask = 255;
+
+  // Each step can be undone, so no two ids share a tag.
+  static std::uint32_t scrambled(std::uint32_t id) noexcept {
+    id ^= id >> 16;
+    id *= 0x7feb352dU;
+    id ^= id >> 15;
+    id *= 0x846ca68bU;
+    id ^= id >> 16;
+    return id;
+  }
+
+  std::array<ProbeTable, 256> tables_;
+};
+
+}  // namespace tamis

@@ -1,0 +1,49 @@
+from libc.stdint cimport uint32_t, uint64_t
+from libcpp.vector cimport vector
+
+from tamis.indexes.columnar cimport Expressions
+from tamis.indexes.expressions cimport Expression
+from tamis.indexes.matching cimport Matching
+from tamis.indexes.store cimport ExpressionStore
+from tamis.indexes.vocabulary cimport StringId, Vocabulary
+
+
+cdef class Index:
+    cdef readonly Vocabulary vocabulary
+    cdef readonly object columns
+    cdef readonly object metadata
+    # Owned. Its base's words belong to `mapped`.
+    cdef ExpressionStore* store
+    cdef Expressions mapped
+    # How many matches run; -1 while a write does.
+    cdef int users
+    # What matches that are over left for the next ones.
+    cdef list spare
+
+    # What an engine adds. A slot's words are in the store when it is added, and still when it is dropped.
+    cdef int add(self, uint32_t slot) except -1 nogil
+    cdef void drop(self, uint32_t slot) noexcept nogil
+    # All expressions that each event satisfies, into the hits; each once.
+    cdef int search(self, Matching matching) except -1 nogil
+    cdef size_t structure_bytes(self) noexcept
+    cdef dict structure(self)
+
+    cdef int begin_write(self) except -1
+    cdef uint32_t slot_of(self, id) except? 0
+    cdef vector[uint32_t] own_words(self, Expression expression) except *
+    cdef int put_vector(self, uint32_t id, const vector[uint32_t]& words) except -1
+    cdef int put(self, uint32_t id, const uint32_t* words, uint32_t size) except -1 nogil
+    cdef void remove(self, uint32_t slot) noexcept nogil
+    cdef void release(self, const uint32_t* words, uint32_t size) noexcept nogil
+    cdef int put_many(self, const uint32_t[::1] ids, Expressions expressions) except -1
+    cdef int translate(self, vector[uint32_t]* words, const vector[StringId]& own) except -1 nogil
+
+    cdef int check_readable(self) except -1
+    cdef Matching begin_read(self)
+    cdef int end_read(self, Matching matching) except -1
+    cdef object matches_of(self, event, weights, bint scores)
+    cdef object run(self, batch, first, ids_max, bint ordered, bint scores)
+    cdef object result(self, Matching matching, bint scores)
+    cdef int score(
+        self, Matching matching, const uint32_t[::1] ids, const uint64_t[::1] offsets, double[::1] scores
+    ) except -1 nogil

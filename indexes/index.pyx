@@ -1,0 +1,545 @@
+"""What all engines share: ids, expressions, replacing, results, scores, snapshots. An engine adds only its structure.
+
+An index owns its expressions (`expression_store.hpp`) and the strings that they mention. Matching changes nothing, so
+several threads may match at once; a write beside a match or another write is refused by a counter, which the GIL keeps.
+"""
+
+from cpython.number cimport PyNumber_Index
+from libc.stdint cimport UINT32_MAX, uint32_t, uint64_t
+from libc.string cimport memcpy
+from libcpp.algorithm cimport partial_sort
+from libcpp.pair cimport pair
+from libcpp.vector cimport vector
+
+from time import monotonic
+from types import MappingProxyType
+
+import numpy as np
+
+from tamis.indexes.errors import ExpressionError, IndexBusy
+from tamis.indexes.expressions import DEFAULT_LIMITS, Expression as _Expression, parse
+from tamis.indexes.columnar import parse_many
+from tamis.indexes.matches import Matches
+
+from tamis.indexes.batch cimport EventBatch, batch_of_one
+from tamis.indexes.columnar cimport Expressions
+from tamis.indexes.expressions cimport Expression, translated
+from tamis.indexes.frozen cimport FrozenIndex
+from tamis.indexes.matching cimport Matching
+from tamis.indexes.store cimport NO_SLOT, Base, ExpressionStore, Words
+from tamis.indexes.vocabulary cimport NO_STRING, StringId, Vocabulary
+from tamis.indexes.words cimport Cursor, next_string
+
+cdef object EMPTY = MappingProxyType({})
+# How many words of expressions `maintain` moves between two looks at the clock: some 10 us.
+cdef uint32_t WORDS_A_STEP = 4096
+# Scratch memory that is kept for later matches, at most so many.
+cdef int SPARE_MAX = 8
+
+
+cdef class Index:
+    """Answers which of its expressions an event satisfies.
+
+    An expression has an id, 0 to 2**32 - 1, which is the caller's. There is one writer; a write while a match or
+    another write runs, or the reverse, raises `IndexBusy`.
+    """
+
+    name = "?"
+
+    def __cinit__(self, *args, **options):
+        self.vocabulary = Vocabulary()
+        self.store = new ExpressionStore()
+        self.columns = self.metadata = EMPTY
+        self.spare = []
+
+    def __init__(self):
+        if type(self) is Index:
+            raise TypeError("an index is made by create(name) or load(path)")
+
+    def __dealloc__(self):
+        del self.store
+
+    def insert(self, id, expression, limits=DEFAULT_LIMITS):
+        """Takes an expression, or a text that says one, under an id; what it had is replaced."""
+        cdef uint32_t key = id_of(id)
+        cdef Expression parsed = parsed_of(expression, limits)
+        cdef vector[uint32_t] own
+        self.begin_write()
+        try:
+            own = self.own_words(parsed)
+            self.put(key, own.data(), <uint32_t>own.size())
+        finally:
+            self.users = 0
+
+    def insert_many(self, ids, expressions, limits=DEFAULT_LIMITS):
+        """Takes many, in their order. Everything is checked before anything is taken.
+
+        A text that is no expression raises its `ExpressionError`, whose `index` says which one it is.
+        """
+        keys = ids_of(ids)
+        cdef Expressions columnar
+        if not isinstance(expressions, Expressions):
+            expressions = list(expressions)
+            if all([isinstance(item, str) for item in expressions]):
+                expressions = parsed_texts(expressions, limits)
+            else:
+                expressions = parsed_items(expressions, limits)
+        if len(keys) != len(expressions):
+            raise ValueError(f"there are {len(keys)} ids, but {len(expressions)} expressions")
+        self.begin_write()
+        try:
+            if isinstance(expressions, Expressions):
+                columnar = expressions
+                self.put_many(keys, columnar)
+            else:
+                for key, expression in zip(keys.tolist(), expressions):
+                    own = self.own_words(expression)
+                    self.put_vector(key, own)
+        finally:
+            self.users = 0
+
+    def delete(self, id):
+        """Forgets the expression of an id, and all that was there for it. KeyError if there is none."""
+        cdef uint32_t slot = self.slot_of(id)
+        self.begin_write()
+        try:
+            self.store.prepare_erase(slot)
+            self.remove(slot)
+        finally:
+            self.users = 0
+
+    def __contains__(self, id):
+        try:
+            return self.store.find(id_of(id)) != NO_SLOT
+        except (TypeError, ValueError):
+            return False
+
+    def __len__(self):
+        return self.store.size()
+
+    def __getitem__(self, id):
+        """The expression of an id."""
+        cdef Words words = self.store.words(self.slot_of(id))
+        return translated(self.vocabulary, words.data, words.size)
+
+    def ids(self):
+        """All ids, ascending."""
+        found = np.empty(self.store.size(), np.uint32)
+        cdef uint32_t[::1] view = found
+        cdef uint32_t slot
+        cdef size_t count = 0
+        for slot in range(self.store.slot_bound()):
+            if self.store.holds(slot):
+                view[count] = self.store.id(slot)
+                count += 1
+        found.sort()
+        return found
+
+    def match(self, event, /):
+        """The ids of the expressions that one event satisfies, ascending."""
+        return self.matches_of(event, None, False).ids
+
+    def match_batch(self, batch, first=0, ids_max=10_000_000, order="ascending", scores=False):
+        """The ids of the expressions that each event of a batch satisfies, from an event on.
+
+        Ends early, between two events, when there would be more ids than `ids_max`; one event is always done.
+        """
+        if order not in ("ascending", "any"):
+            raise ValueError(f"order is 'ascending' or 'any', not {order!r}")
+        return self.run(batch, first, ids_max, order == "ascending", scores)
+
+    def top_k(self, event, k, weights=None):
+        """The ids and scores of the best matches of one event: greatest score first, of equal ones the smaller id."""
+        best = best_of(self.matches_of(event, weights or EMPTY, True), k)
+        return best.ids, best.scores
+
+    def top_k_batch(self, batch, k):
+        """The best matches of each event of a batch, best first."""
+        first = PyNumber_Index(0)
+        parts = []
+        # As many events at a time as the bound on ids allows.
+        while True:
+            part = self.run(batch, first, 10_000_000, False, True)
+            parts.append(best_of(part, k))
+            first += part.events
+            if first >= len(batch):
+                return parts[0] if len(parts) == 1 else joined(parts)
+
+    def explain(self, id, event):
+        """Why the expression of an id does or does not hold for an event."""
+        return self[id].explain(event)
+
+    def statistics(self):
+        """What the structure is made of."""
+        return {"engine": self.name, "expressions": self.store.size()} | self.structure()
+
+    def memory_bytes(self):
+        """What is allocated: expressions with their strings, ids, the engine's structure, and scratch memory; and of a
+        mapped snapshot what is read in place."""
+        cdef Matching matching
+        cdef size_t cache = 0
+        for matching in self.spare:
+            cache += matching.memory_bytes()
+        return {
+            "expressions": self.store.words_bytes() + self.vocabulary.table.memory_bytes(),
+            "ids": self.store.slots_bytes() + self.store.ids_bytes(),
+            "structure": self.structure_bytes(),
+            "cache": cache,
+            "mapped": self.store.mapped_bytes(),
+        }
+
+    def learn(self, batch):
+        """Adapt to events like these. The owner calls it between batches."""
+        if not isinstance(batch, EventBatch):
+            raise TypeError(f"an index learns from an EventBatch, not {type(batch).__name__}")
+
+    def maintain(self, seconds=0.005):
+        """Tidy up for about so long; whether more is left to do. The owner calls it between batches."""
+        end = monotonic() + seconds
+        self.begin_write()
+        try:
+            while self.store.compact(WORDS_A_STEP):
+                if monotonic() >= end:
+                    return True
+            return False
+        finally:
+            self.users = 0
+
+    def freeze(self):
+        """What the index holds now, to be saved in any thread while the index goes on."""
+        if self.users < 0:
+            raise IndexBusy("the index cannot be frozen while a write runs")
+        return FrozenIndex.of(self.store, self.vocabulary, self.mapped, self.name)
+
+    def save(self, path, columns=EMPTY, metadata=EMPTY):
+        """Write a snapshot, with columns and metadata of the caller's own."""
+        self.freeze().save(path, columns, metadata)
+
+    def adopt(self, snapshot):
+        """Of a new index: takes what a snapshot holds; its expressions are read in place."""
+        cdef Expressions expressions = snapshot.expressions
+        cdef const uint32_t[::1] ids = snapshot.ids
+        cdef Base base
+        cdef uint32_t slot
+        if self.store.size() > 0 or self.mapped is not None:
+            raise ValueError("only a new index adopts a snapshot")
+        self.begin_write()
+        try:
+            self.vocabulary = expressions.vocabulary
+            self.mapped = expressions
+            self.columns = snapshot.columns
+            self.metadata = snapshot.metadata
+            base.words = expressions.words
+            base.starts = expressions.starts
+            base.count = <uint32_t>expressions.count
+            if base.count > 0:
+                with nogil:
+                    self.store.adopt(base, &ids[0])
+                    for slot in range(base.count):
+                        self.add(slot)
+        finally:
+            self.users = 0
+
+    # What an engine overrides.
+
+    cdef int add(self, uint32_t slot) except -1 nogil:
+        return 0
+
+    cdef void drop(self, uint32_t slot) noexcept nogil:
+        pass
+
+    cdef int search(self, Matching matching) except -1 nogil:
+        raise NotImplementedError
+
+    cdef size_t structure_bytes(self) noexcept:
+        return 0
+
+    cdef dict structure(self):
+        return {}
+
+    # Writing.
+
+    cdef int begin_write(self) except -1:
+        if self.users > 0:
+            raise IndexBusy(f"the index cannot be written while matches run, {self.users} just now")
+        if self.users < 0:
+            raise IndexBusy("the index cannot be written while another write runs")
+        self.users = -1
+        return 0
+
+    cdef uint32_t slot_of(self, id) except? 0:
+        cdef uint32_t slot = self.store.find(id_of(id))
+        if slot == NO_SLOT:
+            raise KeyError(f"no expression has the id {id}")
+        return slot
+
+    cdef vector[uint32_t] own_words(self, Expression expression) except *:
+        """The words under this index's vocabulary, with a reference to each string."""
+        cdef vector[uint32_t] own
+        cdef Cursor cursor = Cursor(0, 0)
+        cdef size_t place = 0, done = 0
+        own.assign(expression.words, expression.words + expression.size)
+        try:
+            while next_string(expression.words, expression.size, &cursor, &place):
+                own[place] = self.vocabulary.table.intern(expression.vocabulary.table.view(expression.words[place]))
+                done += 1
+        except BaseException:
+            cursor = Cursor(0, 0)
+            while done > 0 and next_string(expression.words, expression.size, &cursor, &place):
+                self.vocabulary.table.release(own[place])
+                done -= 1
+            raise
+        return own
+
+    cdef int put_vector(self, uint32_t id, const vector[uint32_t]& words) except -1:
+        return self.put(id, words.data(), <uint32_t>words.size())
+
+    cdef int put(self, uint32_t id, const uint32_t* words, uint32_t size) except -1 nogil:
+        """Takes words with a reference to each of their strings; without success, gives those back."""
+        cdef uint32_t old = self.store.find(id), slot = NO_SLOT
+        cdef bint done = False
+        try:
+            if old != NO_SLOT:
+                self.store.prepare_erase(old)
+            slot = self.store.put(id, words, size)
+            self.add(slot)
+            done = True
+        finally:
+            if not done:
+                self.release(words, size)
+                if slot != NO_SLOT:
+                    self.store.erase(slot)
+        if old != NO_SLOT:
+            self.remove(old)
+        self.store.bind(slot)
+        return 0
+
+    cdef void remove(self, uint32_t slot) noexcept nogil:
+        """Needs `prepare_erase`."""
+        cdef Words words = self.store.words(slot)
+        self.drop(slot)
+        self.release(words.data, words.size)
+        self.store.erase(slot)
+
+    cdef void release(self, const uint32_t* words, uint32_t size) noexcept nogil:
+        cdef Cursor cursor = Cursor(0, 0)
+        cdef size_t place = 0
+        while next_string(words, size, &cursor, &place):
+            self.vocabulary.table.release(words[place])
+
+    cdef int put_many(self, const uint32_t[::1] ids, Expressions expressions) except -1:
+        """Each distinct string is looked up once."""
+        cdef vector[StringId] own
+        cdef vector[uint32_t] words
+        cdef StringId id, bound = expressions.vocabulary.table.id_bound()
+        cdef size_t index
+        cdef uint64_t start
+        cdef uint32_t size
+        own.assign(bound, NO_STRING)
+        try:
+            with nogil:
+                for id in range(bound):
+                    if expressions.vocabulary.table.holds(id):
+                        own[id] = self.vocabulary.table.intern(expressions.vocabulary.table.view(id))
+                for index in range(expressions.count):
+                    start = expressions.starts[index]
+                    size = <uint32_t>(expressions.starts[index + 1] - start)
+                    words.assign(expressions.words + start, expressions.words + start + size)
+                    self.translate(&words, own)
+                    self.put(ids[index], words.data(), size)
+        finally:
+            # Of each string one reference was taken; `put` counts on one an occurrence.
+            for id in range(bound):
+                if own[id] != NO_STRING:
+                    self.vocabulary.table.release(own[id])
+        return 0
+
+    cdef int translate(self, vector[uint32_t]* words, const vector[StringId]& own) except -1 nogil:
+        """To this index's strings, with a reference for each occurrence."""
+        cdef Cursor cursor = Cursor(0, 0)
+        cdef size_t place = 0
+        while next_string(words.data(), words.size(), &cursor, &place):
+            words[0][place] = own[words[0][place]]
+            self.vocabulary.table.retain(words[0][place], 1)
+        return 0
+
+    # Reading.
+
+    cdef int check_readable(self) except -1:
+        if self.users < 0:
+            raise IndexBusy("the index cannot be matched while a write runs")
+        return 0
+
+    cdef Matching begin_read(self):
+        self.check_readable()
+        cdef Matching matching = self.spare.pop() if self.spare else Matching.__new__(Matching)
+        self.users += 1
+        return matching
+
+    cdef int end_read(self, Matching matching) except -1:
+        """None for a matching that failed: what it holds is in no state to be used again."""
+        self.users -= 1
+        if matching is not None and len(self.spare) < SPARE_MAX:
+            matching.end()
+            self.spare.append(matching)
+        return 0
+
+    cdef object matches_of(self, event, weights, bint scores):
+        self.check_readable()
+        self.users += 1  # nobody writes between the making of the batch and its end
+        try:
+            return self.run(batch_of_one(event, weights, self.vocabulary), 0, UINT32_MAX, True, scores)
+        finally:
+            self.users -= 1
+
+    cdef object run(self, batch, first, ids_max, bint ordered, bint scores):
+        if not isinstance(batch, EventBatch):
+            raise TypeError(f"an index matches an EventBatch, not {type(batch).__name__}")
+        if not 0 <= PyNumber_Index(first) <= len(batch):
+            raise ValueError(f"first is {first}, but the batch has {len(batch)} events")
+        if PyNumber_Index(ids_max) < 1:
+            raise ValueError(f"ids_max is 1 or more, not {ids_max}")
+        cdef Matching matching = self.begin_read(), done = None
+        try:
+            matching.begin(batch, self.vocabulary, first, min(ids_max, 2**63))
+            with nogil:
+                self.search(matching)
+                if ordered:
+                    matching.hits.sort()
+            result = self.result(matching, scores)
+            done = matching
+            return result
+        finally:
+            self.end_read(done)
+
+    cdef object result(self, Matching matching, bint scores):
+        cdef uint32_t event, events = matching.hits.events()
+        cdef uint64_t at = 0
+        offsets = np.empty(events + 1, np.uint64)
+        ids = np.empty(matching.hits.total(), np.uint32)
+        cdef uint64_t[::1] offsets_view = offsets
+        cdef uint32_t[::1] ids_view = ids
+        cdef double[::1] scores_view
+        offsets_view[0] = 0
+        with nogil:
+            for event in range(events):
+                if matching.hits.list(event).size() > 0:
+                    memcpy(
+                        &ids_view[at], matching.hits.list(event).data(),
+                        matching.hits.list(event).size() * sizeof(uint32_t),
+                    )
+                at += matching.hits.list(event).size()
+                offsets_view[event + 1] = at
+        scored = None
+        if scores:
+            scored = np.empty(at, np.float64)
+            scores_view = scored
+            with nogil:
+                self.score(matching, ids_view, offsets_view, scores_view)
+        work = {"expressions": matching.expressions, "predicates": matching.predicates}
+        return Matches(offsets, ids, events, scored, work)
+
+    cdef int score(
+        self, Matching matching, const uint32_t[::1] ids, const uint64_t[::1] offsets, double[::1] scores
+    ) except -1 nogil:
+        cdef uint32_t event
+        cdef uint64_t at
+        for event in range(<uint32_t>(offsets.shape[0] - 1)):
+            if offsets[event] == offsets[event + 1]:
+                continue
+            matching.enter(event)
+            for at in range(offsets[event], offsets[event + 1]):
+                scores[at] = matching.score(self.store.words(self.store.find(ids[at])).data)
+            matching.leave(event)
+        return 0
+
+
+cdef uint32_t id_of(id) except? 0:
+    number = PyNumber_Index(id)
+    if not 0 <= number <= UINT32_MAX:
+        raise ValueError(f"an id is 0 to 2**32 - 1, not {number}")
+    return number
+
+
+cdef object ids_of(ids):
+    array = np.asarray(ids)
+    if array.ndim != 1:
+        raise ValueError(f"ids are in one dimension, not {array.ndim}")
+    if array.size == 0:
+        return np.empty(0, np.uint32)
+    if array.dtype.kind not in "ui":
+        raise TypeError(f"ids are integers, not {array.dtype}")
+    if array.min() < 0 or array.max() > UINT32_MAX:
+        raise ValueError(f"an id is 0 to 2**32 - 1; these go from {array.min()} to {array.max()}")
+    return np.ascontiguousarray(array, np.uint32)
+
+
+cdef Expression parsed_of(expression, limits):
+    if isinstance(expression, str):
+        return parse(expression, limits)
+    if isinstance(expression, _Expression):
+        return expression
+    raise TypeError(f"an index takes an Expression or a str, not {type(expression).__name__}")
+
+
+cdef object parsed_texts(list texts, limits):
+    expressions, errors = parse_many(texts, limits)
+    if errors:
+        index, error = errors[0]
+        error.index = index
+        raise error
+    return expressions
+
+
+cdef list parsed_items(list items, limits):
+    parsed = []
+    for index, item in enumerate(items):
+        try:
+            parsed.append(parsed_of(item, limits))
+        except ExpressionError as error:
+            error.index = index
+            raise
+    return parsed
+
+
+cdef object best_of(matches, k):
+    """The `k` best of each event, from its matches and their scores."""
+    cdef uint64_t most = PyNumber_Index(k)
+    if most < 1:
+        raise ValueError(f"k is 1 or more, not {k}")
+    cdef vector[pair[double, uint32_t]] best
+    cdef const uint32_t[::1] ids = matches.ids
+    cdef const double[::1] scores = matches.scores
+    cdef const uint64_t[::1] offsets = matches.offsets
+    cdef uint64_t event, at, count, written = 0
+    kept = np.minimum(np.diff(matches.offsets), np.uint64(most))
+    best_offsets = np.concatenate((np.zeros(1, np.uint64), np.cumsum(kept, dtype=np.uint64)))
+    best_ids = np.empty(int(kept.sum()), np.uint32)
+    best_scores = np.empty(len(best_ids), np.float64)
+    cdef uint32_t[::1] ids_view = best_ids
+    cdef double[::1] scores_view = best_scores
+    with nogil:
+        for event in range(<uint64_t>(offsets.shape[0] - 1)):
+            best.clear()
+            for at in range(offsets[event], offsets[event + 1]):
+                best.push_back(pair[double, uint32_t](-scores[at], ids[at]))
+            count = min(most, <uint64_t>best.size())
+            partial_sort(best.begin(), best.begin() + count, best.end())
+            for at in range(count):
+                scores_view[written] = -best[at].first
+                ids_view[written] = best[at].second
+                written += 1
+    return Matches(best_offsets, best_ids, matches.events, best_scores, matches.work)
+
+
+cdef object joined(list parts):
+    offsets = [np.zeros(1, np.uint64)]
+    end = np.uint64(0)
+    for part in parts:
+        offsets.append(part.offsets[1:] + end)
+        end += np.uint64(len(part.ids))
+    work = {key: sum([part.work[key] for part in parts]) for key in parts[0].work}
+    return Matches(
+        np.concatenate(offsets), np.concatenate([part.ids for part in parts]), sum([part.events for part in parts]),
+        np.concatenate([part.scores for part in parts]), work,
+    )

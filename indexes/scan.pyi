@@ -1,0 +1,3 @@
+from tamis.indexes.index import Index
+
+class Scan(Index): ...
