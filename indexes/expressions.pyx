@@ -326,7 +326,8 @@ cdef class Expression:
     cdef Truth predicate_truth(self, const uint32_t* node, event) except *:
         cdef int relation = operator_of(node[0])
         cdef int positive = relation & ~1
-        cdef Value value = value_of(event.get(self.attribute(node[1])))
+        held = event.get(self.attribute(node[1]))  # keeps a string's bytes: the mapping may have made it just now
+        cdef Value value = value_of(held)
         cdef bint holds
         if relation == EXISTS or relation == MISSING:
             return TRUE if (value.type == NOTHING) == (relation == MISSING) else FALSE

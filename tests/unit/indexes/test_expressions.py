@@ -7,6 +7,7 @@ import sys
 import threading
 import time
 from collections import OrderedDict
+from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import Any
 
@@ -199,10 +200,33 @@ class TestExpression:
         assert wrong == []
 
 
+class Repeated(Mapping[str, str]):
+    """Each attribute is its name eight times, written anew for whoever asks."""
+
+    def __init__(self, *names: str) -> None:
+        self.names = names
+
+    def __getitem__(self, name: str) -> str:
+        if name not in self.names:
+            raise KeyError(name)
+        return name * 8
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.names)
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+
 class TestEvents:
     @pytest.mark.parametrize("kind", [dict, OrderedDict, lambda pairs: MappingProxyType(dict(pairs))])
     def test_an_event_is_any_mapping(self, kind: Any) -> None:
         assert parse("a = 1").evaluate(kind([("a", 1)])) is True
+
+    @pytest.mark.parametrize("test", ["= 'xxxxxxxx'", "matches '^xxxx*x$'"])
+    def test_an_event_may_make_its_values_when_asked(self, test: str) -> None:
+        """Nothing else holds them then; a pattern as long as the value would take its place in memory."""
+        assert parse(f"x {test} and missing y").evaluate(Repeated("x")) is True
 
     @pytest.mark.parametrize(
         ("event", "said"),
