@@ -23,66 +23,7 @@ EVERYTHING = (
 )
 
 
-class TestErrors:
-    def test_the_message_shows_the_place(self) -> None:
-        with pytest.raises(ExpressionError) as refusal:
-            parse("price < 5 and\tregion == 3")
-        assert str(refusal.value).splitlines() == [
-            "column 23: '=' stands where true, false, a number or a string is expected",
-            "  price < 5 and region == 3",
-            "                        ^",
-        ]
-
-    def test_a_long_text_is_shown_around_the_place(self) -> None:
-        text = " and ".join(f"attribute{number} = {number}" for number in range(50)) + " nad b = 1"
-        with pytest.raises(ExpressionError) as refusal:
-            parse(text)
-        _reason, line, carets = str(refusal.value).splitlines()
-        assert len(line) < 80
-        assert line[carets.index("^") : carets.rindex("^") + 1] == "nad"
-
-    @pytest.mark.parametrize(
-        ("text", "meant"),
-        [
-            ("a betwen 1 and 2", "between"),
-            ("a = 1 adn b = 2", "and"),
-            ("a = 1 orr b = 2", "or"),
-            ("a contians 'x'", "contains"),
-            ("exsts a", "exists"),
-            ("(mising a)", "missing"),
-            ("a starts wiht 'x'", "with"),
-            ("a mathces 'x'", "matches"),
-            ("a = ture", "true"),
-            ("a = 1 wieght 2", "weight"),
-        ],
-    )
-    def test_a_misspelt_keyword_is_answered_with_the_nearest(self, text: str, meant: str) -> None:
-        with pytest.raises(ExpressionError, match=f"did you mean {meant}\\?"):
-            parse(text)
-
-    def test_what_is_far_from_any_keyword_gets_no_guess(self) -> None:
-        with pytest.raises(ExpressionError) as refusal:
-            parse("a zzz 1")
-        assert "did you mean" not in str(refusal.value)
-
-    def test_the_end_of_the_text_has_a_column_and_a_name(self) -> None:
-        with pytest.raises(ExpressionError) as refusal:
-            parse("a = 1 and")
-        assert refusal.value.column == 10
-        assert refusal.value.found == "end of text"
-        assert "an attribute" in refusal.value.expected
-        assert "(" in refusal.value.expected
-
-    def test_columns_count_code_points(self) -> None:
-        with pytest.raises(ExpressionError) as refusal:
-            parse('a = "é日😀" ?')
-        assert (refusal.value.column, refusal.value.found) == (11, "?")
-
-    def test_a_lone_surrogate_is_an_error_at_its_place(self) -> None:
-        with pytest.raises(ExpressionError) as refusal:
-            parse('a = "x\ud800"')
-        assert refusal.value.column == 7
-
+class TestTexts:
     @pytest.mark.parametrize("text", [None, 1, b"a = 1", ["a = 1"]])
     def test_what_is_no_text_is_a_type_error(self, text: Any) -> None:
         with pytest.raises(TypeError):
