@@ -9,6 +9,8 @@ from tamis.indexes.limits import Limits
 
 _KEPT = 1000
 """Programs kept, at 4 to 7 kB each."""
+_ACCEPTED_BYTES_MAX = 1 << 28
+"""Memory that limits allow at most."""
 
 
 class PatternError(ValueError):
@@ -21,8 +23,21 @@ def check_pattern(pattern: str, limits: Limits) -> None:
 
 
 def matches(pattern: str, value: bytes) -> bool:
-    """Whether the pattern occurs anywhere in a string, given as UTF-8."""
-    return _compiled(pattern, Limits.pattern_bytes).search(value) is not None
+    """Whether an accepted pattern occurs anywhere in a string, given as UTF-8."""
+    return _accepted(pattern).search(value) is not None
+
+
+@lru_cache(_KEPT)
+def _accepted(pattern: str) -> Any:
+    """In the least memory that will do: the limits that it was written under may have allowed more than the default."""
+    max_bytes = Limits.pattern_bytes
+    while True:
+        try:
+            return _compiled(pattern, max_bytes)
+        except PatternError:
+            if max_bytes >= _ACCEPTED_BYTES_MAX:
+                raise
+            max_bytes *= 2
 
 
 @lru_cache(_KEPT)

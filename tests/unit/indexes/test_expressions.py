@@ -15,7 +15,7 @@ import pytest
 
 from tamis.indexes.columnar import Expressions, parse_many
 from tamis.indexes.errors import EventError, ExpressionError
-from tamis.indexes.expressions import Expression, Predicate, parse
+from tamis.indexes.expressions import UNBOUNDED, Expression, Predicate, parse
 from tamis.indexes.limits import Limits
 
 EVERYTHING = (
@@ -74,6 +74,29 @@ class TestLimits:
         assert parse("not " * 1000 + "a = 1", limits).evaluate({"a": 1}) is True
         with pytest.raises(ValueError, match="depth"):
             Limits(depth=1001)
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "not " * 65 + "a = 1",
+            " or ".join(["a = 1"] * 4097),
+            f'a = "{"x" * 65_536}"',
+            f"a in ({', '.join(map(str, range(10_001)))})",
+            f'a matches "{"x" * 257}"',
+            r'a matches "^\\pL{100}$"',
+        ],
+        ids=lambda text: text[:20],
+    )
+    def test_they_bind_who_writes_and_not_what_is_written(self, text: str) -> None:
+        with pytest.raises(ExpressionError):
+            parse(text)
+        expression = parse(text, UNBOUNDED)
+        assert pickle.loads(pickle.dumps(expression)) == expression
+
+    def test_a_pattern_within_a_higher_limit_is_searched_for(self) -> None:
+        expression = parse(r'a matches "^\\pL{100}$"', Limits(pattern_bytes=1 << 24))
+        assert expression.evaluate({"a": "é" * 100}) is True
+        assert expression.evaluate({"a": "é" * 99}) is False
 
 
 class TestExpression:
