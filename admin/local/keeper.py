@@ -96,7 +96,8 @@ class Keeper:
             elif os.getppid() != self._owner:
                 return None
         line, _, self._unread = self._unread.partition(b"\n")
-        return json.loads(line)
+        request: dict[str, Any] = json.loads(line)
+        return request
 
     def _answer(self, **fields: Any) -> None:
         print(json.dumps(fields), flush=True)

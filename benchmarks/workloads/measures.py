@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from benchmarks.workloads.errors import WorkloadError
 from benchmarks.workloads.workload import Event
 from tamis.indexes.columnar import parse_many
-from tamis.indexes.expressions import predicate_text
+from tamis.indexes.printing import predicate_text
 
 _TOKENS = re.compile(
     r'"[^"]*"|`[^`]*`|\bbetween \S+ and\b|\bnot in (?=\()|(?P<set>(?<=in )\()|(?P<open>\()|(?P<close>\))'
