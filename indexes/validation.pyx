@@ -131,7 +131,8 @@ cdef class Validation:
                     return 0
                 if self.order(at + 2, first, at + 2 + words_of(first), second) > 0:
                     return self.refuse("a range is empty")
-        if positive == MATCHES and self.references[self.words[at + 2]] == 1:
+        if positive == MATCHES and not self.is_pattern[self.words[at + 2]]:
+            self.is_pattern[self.words[at + 2]] = True
             self.patterns.push_back(self.words[at + 2])
         if header & WEIGHTED:
             weight = double_at(self.words + at + size - 2)
