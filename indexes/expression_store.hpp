@@ -213,8 +213,8 @@ class ExpressionStore : public FrozenStore {
   // std::bad_alloc.
   void adopt(const Base& base, const std::uint32_t* ids) {
     base_ = base;
+    ids_.reserve(ids, base.count);
     for (std::uint32_t position = 0; position < base.count; ++position) {
-      ids_.reserve_one(ids[position]);
       const std::uint32_t slot = slots_.take(Place{base_segment, position, ids[position]});
       ids_.insert(ids[position], slot);
       ++size_;
@@ -223,6 +223,9 @@ class ExpressionStore : public FrozenStore {
 
   // The slot of an id, or `none`.
   std::uint32_t find(std::uint32_t id) const noexcept { return ids_.find(id); }
+
+  // Makes room for more ids at once. Throws std::bad_alloc.
+  void reserve(const std::uint32_t* ids, std::uint32_t count) { ids_.reserve(ids, count); }
 
   // Takes a copy of the words, for an id that `bind` gives to them. Throws std::bad_alloc, std::overflow_error; nothing
   // has changed then.

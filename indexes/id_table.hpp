@@ -24,6 +24,17 @@ class IdTable {
   // Makes room for one more id. Throws std::bad_alloc, with the table unchanged.
   void reserve_one(std::uint32_t id) { tables_[scrambled(id) & table_mask].reserve_one(); }
 
+  // Makes room for these ids, whether they are there or not. Throws std::bad_alloc.
+  void reserve(const std::uint32_t* ids, std::uint32_t count) {
+    std::array<std::uint32_t, 256> more{};
+    for (std::uint32_t index = 0; index < count; ++index) {
+      ++more[scrambled(ids[index]) & table_mask];
+    }
+    for (std::uint32_t table = 0; table < tables_.size(); ++table) {
+      tables_[table].reserve(more[table]);
+    }
+  }
+
   // Needs room, and an id that is not there.
   void insert(std::uint32_t id, std::uint32_t slot) noexcept {
     const std::uint32_t tag = scrambled(id);

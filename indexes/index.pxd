@@ -6,7 +6,7 @@ from tamis.indexes.columnar cimport Expressions
 from tamis.indexes.expressions cimport Expression
 from tamis.indexes.matching cimport Matching
 from tamis.indexes.store cimport ExpressionStore
-from tamis.indexes.vocabulary cimport StringId, Vocabulary
+from tamis.indexes.vocabulary cimport StringId, StringTable, Vocabulary
 
 
 cdef class Index:
@@ -24,8 +24,9 @@ cdef class Index:
     # What an engine adds. A slot's words are in the store when it is added, and still when it is dropped.
     cdef int add(self, uint32_t slot) except -1 nogil
     cdef void drop(self, uint32_t slot) noexcept nogil
-    # All expressions that each event satisfies, into the hits; each once.
-    cdef int search(self, Matching matching) except -1 nogil
+    cdef Matching new_matching(self)
+    # All expressions that each event satisfies, into the hits; each once. Called with the GIL, to let it go.
+    cdef int search(self, Matching matching) except -1
     # To events like these.
     cdef int adapt(self, EventBatch batch) except -1
     cdef size_t structure_bytes(self) noexcept
@@ -35,11 +36,15 @@ cdef class Index:
     cdef uint32_t slot_of(self, id) except? 0
     cdef vector[uint32_t] own_words(self, Expression expression) except *
     cdef int put_vector(self, uint32_t id, const vector[uint32_t]& words) except -1
-    cdef int put(self, uint32_t id, const uint32_t* words, uint32_t size) except -1 nogil
+    cdef int put(self, uint32_t id, const uint32_t* words, uint32_t size, bint may_replace) except -1 nogil
     cdef void remove(self, uint32_t slot) noexcept nogil
     cdef void release(self, const uint32_t* words, uint32_t size) noexcept nogil
     cdef int put_many(self, const uint32_t[::1] ids, Expressions expressions) except -1
-    cdef int translate(self, vector[uint32_t]* words, const vector[StringId]& own) except -1 nogil
+    cdef int intern_all(self, const StringTable* theirs, vector[StringId]* own) except -1 nogil
+    cdef int put_all(
+        self, const uint32_t[::1] ids, Expressions expressions, const vector[StringId]& own, size_t* done
+    ) except -1 nogil
+    cdef void release_rest(self, Expressions expressions, const vector[StringId]& own, size_t done) noexcept
 
     cdef int check_readable(self) except -1
     cdef Matching begin_read(self)

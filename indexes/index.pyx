@@ -27,7 +27,7 @@ from tamis.indexes.expressions cimport Expression, translated
 from tamis.indexes.frozen cimport FrozenIndex
 from tamis.indexes.matching cimport Matching
 from tamis.indexes.store cimport NO_SLOT, Base, ExpressionStore, Words
-from tamis.indexes.vocabulary cimport NO_STRING, StringId, Vocabulary
+from tamis.indexes.vocabulary cimport NO_STRING, StringId, StringTable, Vocabulary
 from tamis.indexes.words cimport Cursor, next_string
 
 cdef object EMPTY = MappingProxyType({})
@@ -67,7 +67,7 @@ cdef class Index:
         self.begin_write()
         try:
             own = self.own_words(parsed)
-            self.put(key, own.data(), <uint32_t>own.size())
+            self.put_vector(key, own)
         finally:
             self.users = 0
 
@@ -90,7 +90,8 @@ cdef class Index:
         try:
             if isinstance(expressions, Expressions):
                 columnar = expressions
-                self.put_many(keys, columnar)
+                if columnar.count > 0:
+                    self.put_many(keys, columnar)
             else:
                 for key, expression in zip(keys.tolist(), expressions):
                     own = self.own_words(expression)
@@ -259,7 +260,10 @@ cdef class Index:
     cdef void drop(self, uint32_t slot) noexcept nogil:
         pass
 
-    cdef int search(self, Matching matching) except -1 nogil:
+    cdef Matching new_matching(self):
+        return Matching.__new__(Matching)
+
+    cdef int search(self, Matching matching) except -1:
         raise NotImplementedError
 
     cdef int adapt(self, EventBatch batch) except -1:
@@ -306,11 +310,11 @@ cdef class Index:
         return own
 
     cdef int put_vector(self, uint32_t id, const vector[uint32_t]& words) except -1:
-        return self.put(id, words.data(), <uint32_t>words.size())
+        return self.put(id, words.data(), <uint32_t>words.size(), True)
 
-    cdef int put(self, uint32_t id, const uint32_t* words, uint32_t size) except -1 nogil:
+    cdef int put(self, uint32_t id, const uint32_t* words, uint32_t size, bint may_replace) except -1 nogil:
         """Takes words with a reference to each of their strings; without success, gives those back."""
-        cdef uint32_t old = self.store.find(id), slot = NO_SLOT
+        cdef uint32_t old = self.store.find(id) if may_replace else NO_SLOT, slot = NO_SLOT
         cdef bint done = False
         try:
             if old != NO_SLOT:
@@ -342,40 +346,60 @@ cdef class Index:
             self.vocabulary.table.release(words[place])
 
     cdef int put_many(self, const uint32_t[::1] ids, Expressions expressions) except -1:
-        """Each distinct string is looked up once."""
+        """Each distinct string is looked up once, and gets the references of all its occurrences at once."""
         cdef vector[StringId] own
-        cdef vector[uint32_t] words
-        cdef StringId id, bound = expressions.vocabulary.table.id_bound()
-        cdef size_t index
-        cdef uint64_t start
-        cdef uint32_t size
-        own.assign(bound, NO_STRING)
+        cdef size_t done = 0
         try:
             with nogil:
-                for id in range(bound):
-                    if expressions.vocabulary.table.holds(id):
-                        own[id] = self.vocabulary.table.intern(expressions.vocabulary.table.view(id))
-                for index in range(expressions.count):
-                    start = expressions.starts[index]
-                    size = <uint32_t>(expressions.starts[index + 1] - start)
-                    words.assign(expressions.words + start, expressions.words + start + size)
-                    self.translate(&words, own)
-                    self.put(ids[index], words.data(), size)
-        finally:
-            # Of each string one reference was taken; `put` counts on one an occurrence.
-            for id in range(bound):
-                if own[id] != NO_STRING:
-                    self.vocabulary.table.release(own[id])
+                self.intern_all(expressions.vocabulary.table, &own)
+                self.put_all(ids, expressions, own, &done)
+        except BaseException:
+            self.release_rest(expressions, own, done)
+            raise
         return 0
 
-    cdef int translate(self, vector[uint32_t]* words, const vector[StringId]& own) except -1 nogil:
-        """To this index's strings, with a reference for each occurrence."""
-        cdef Cursor cursor = Cursor(0, 0)
-        cdef size_t place = 0
-        while next_string(words.data(), words.size(), &cursor, &place):
-            words[0][place] = own[words[0][place]]
-            self.vocabulary.table.retain(words[0][place], 1)
+    cdef int intern_all(self, const StringTable* theirs, vector[StringId]* own) except -1 nogil:
+        """From their ids to this index's, with as many references."""
+        cdef StringId id
+        own.reserve(theirs.id_bound())
+        for id in range(theirs.id_bound()):
+            own.push_back(NO_STRING)
+            if theirs.holds(id):
+                own[0][id] = self.vocabulary.table.intern_with(theirs.view(id), theirs.references(id))
         return 0
+
+    cdef int put_all(
+        self, const uint32_t[::1] ids, Expressions expressions, const vector[StringId]& own, size_t* done
+    ) except -1 nogil:
+        cdef vector[uint32_t] words
+        cdef const uint32_t* theirs
+        cdef size_t index
+        cdef uint32_t size
+        cdef bint same = is_identity(own), fresh = self.store.size() == 0 and ascend(ids)
+        self.store.reserve(&ids[0], <uint32_t>expressions.count)
+        for index in range(expressions.count):
+            theirs = expressions.words + expressions.starts[index]
+            size = <uint32_t>(expressions.starts[index + 1] - expressions.starts[index])
+            if not same:
+                words.assign(theirs, theirs + size)
+                translate(&words, own)
+                theirs = words.data()
+            done[0] = index + 1  # `put` gives back what it could not take
+            self.put(ids[index], theirs, size, not fresh)
+        return 0
+
+    cdef void release_rest(self, Expressions expressions, const vector[StringId]& own, size_t done) noexcept:
+        """The references that nothing was put for."""
+        cdef Cursor cursor
+        cdef const uint32_t* words
+        cdef size_t index, place, size
+        for index in range(done, expressions.count):
+            words = expressions.words + expressions.starts[index]
+            size = expressions.starts[index + 1] - expressions.starts[index]
+            cursor = Cursor(0, 0)
+            while next_string(words, size, &cursor, &place):
+                if words[place] < own.size() and own[words[place]] != NO_STRING:
+                    self.vocabulary.table.release(own[words[place]])
 
     # Reading.
 
@@ -386,7 +410,7 @@ cdef class Index:
 
     cdef Matching begin_read(self):
         self.check_readable()
-        cdef Matching matching = self.spare.pop() if self.spare else Matching.__new__(Matching)
+        cdef Matching matching = self.spare.pop() if self.spare else self.new_matching()
         self.users += 1
         return matching
 
@@ -416,9 +440,9 @@ cdef class Index:
         cdef Matching matching = self.begin_read(), done = None
         try:
             matching.begin(batch, self.vocabulary, first, min(ids_max, 2**63))
-            with nogil:
-                self.search(matching)
-                if ordered:
+            self.search(matching)
+            if ordered:
+                with nogil:
                     matching.hits.sort()
             result = self.result(matching, scores)
             done = matching
@@ -488,6 +512,30 @@ cdef object ids_of(ids):
     if array.min() < 0 or array.max() > UINT32_MAX:
         raise ValueError(f"an id is 0 to 2**32 - 1; these go from {array.min()} to {array.max()}")
     return np.ascontiguousarray(array, np.uint32)
+
+
+cdef bint ascend(const uint32_t[::1] ids) noexcept nogil:
+    cdef Py_ssize_t index
+    for index in range(1, ids.shape[0]):
+        if ids[index - 1] >= ids[index]:
+            return False
+    return True
+
+
+cdef bint is_identity(const vector[StringId]& own) noexcept nogil:
+    cdef StringId id
+    for id in range(<StringId>own.size()):
+        if own[id] != id and own[id] != NO_STRING:
+            return False
+    return True
+
+
+cdef int translate(vector[uint32_t]* words, const vector[StringId]& own) except -1 nogil:
+    cdef Cursor cursor = Cursor(0, 0)
+    cdef size_t place = 0
+    while next_string(words.data(), words.size(), &cursor, &place):
+        words[0][place] = own[words[0][place]]
+    return 0
 
 
 cdef Expression parsed_of(expression, limits):

@@ -1,6 +1,5 @@
 """A batch before an index: the event in hand as cells, and what any expression says of it, without the GIL."""
 
-cimport cython
 from libc.stdint cimport INT32_MAX, INT32_MIN, int32_t, int64_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 
@@ -23,7 +22,6 @@ cdef size_t PATTERNS_KEPT = 1 << 20
 cdef Cell EMPTY = Cell(NOTHING, 0, 0)
 
 
-@cython.final
 cdef class Matching:
     cdef int begin(self, EventBatch batch, Vocabulary vocabulary, uint32_t first, uint64_t ids_max) except -1:
         cdef StringId id, bound = vocabulary.table.id_bound()

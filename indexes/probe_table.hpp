@@ -47,8 +47,11 @@ class ProbeTable {
   }
 
   // Makes room for one more entry. Throws std::bad_alloc, with the table unchanged.
-  void reserve_one() {
-    if ((std::uint64_t{count_} + 1) * 8 > std::uint64_t{capacity_} * 7 && !rebuild(count_ + 1)) {
+  void reserve_one() { reserve(1); }
+
+  // The same for so many more.
+  void reserve(std::uint32_t more) {
+    if ((std::uint64_t{count_} + more) * 8 > std::uint64_t{capacity_} * 7 && !rebuild(count_ + more)) {
       throw std::bad_alloc();
     }
   }

@@ -55,15 +55,18 @@ class StringTable {
 
   // The string's id, with one reference more. Throws std::overflow_error when ids, references or the heap are
   // exhausted, std::bad_alloc; no string, id or count has changed then.
-  std::uint32_t intern(std::string_view text) {
+  std::uint32_t intern(std::string_view text) { return intern_with(text, 1); }
+
+  // The same with so many references more, at least one.
+  std::uint32_t intern_with(std::string_view text, std::uint32_t references) {
     const std::uint64_t hash = sip_hash(text, key_);
     const std::uint32_t known = find(text, hash);
     if (known != none) {
-      retain(known, 1);
+      retain(known, references);
       return known;
     }
     tables_[hash >> table_shift].reserve_one();
-    const std::uint32_t id = take();
+    const std::uint32_t id = take(references);
     add(id, text, hash);
     return id;
   }
@@ -153,9 +156,9 @@ class StringTable {
                                              [&](std::uint32_t id) { return view(id) == text; });
   }
 
-  std::uint32_t take() {
+  std::uint32_t take(std::uint32_t references) {
     try {
-      return entries_.take(Entry{0, 1});
+      return entries_.take(Entry{0, references});
     } catch (const std::overflow_error&) {
       throw std::overflow_error("the vocabulary is full: it holds as many distinct strings as it has ids; "
                                 "release strings, or use one more vocabulary");

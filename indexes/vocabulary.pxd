@@ -23,6 +23,7 @@ cdef extern from "string_table.hpp" namespace "tamis" nogil:
     cdef cppclass StringTable:
         StringTable(HashKey key, uint32_t ids_max, uint32_t segments_max) except +
         StringId intern(string_view text) except +
+        StringId intern_with(string_view text, uint32_t references) except +
         StringId find(string_view text) noexcept
         bool holds(StringId id) noexcept
         string_view view(StringId id) noexcept

@@ -72,8 +72,8 @@ class TruthTables:
             case Predicate():
                 return self._asked(node)
             case Not():
-                child = self.table(node.child)
-                return Table(child.false, child.true)
+                inner = self.table(node.child)
+                return Table(inner.false, inner.true)
             case And():
                 true, false = self._all, 0
                 for table in map(self.table, node.children):
@@ -86,8 +86,8 @@ class TruthTables:
                 return Table(true, false)
             case Chain():
                 joined = self.table(node.first)
-                for operator, child in node.rest:
-                    side = self.table(child)
+                for operator, operand in node.rest:
+                    side = self.table(operand)
                     unlike = joined.true & side.false | joined.false & side.true
                     alike = joined.true & side.true | joined.false & side.false
                     joined = Table(unlike, alike) if operator == "xor" else Table(alike, unlike)
