@@ -8,10 +8,8 @@ without the GIL.
 cimport cython
 from cpython.number cimport PyNumber_Index
 from cpython.unicode cimport PyUnicode_AsUTF8AndSize, PyUnicode_DecodeUTF8
-from libc.stdint cimport UINT32_MAX, int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdint cimport UINT32_MAX, uint32_t, uint64_t
 from libc.string cimport memcpy
-from libcpp.string_view cimport string_view
-from libcpp.vector cimport vector
 
 from collections.abc import Mapping
 from itertools import repeat

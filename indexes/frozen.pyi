@@ -1,4 +1,4 @@
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from os import PathLike
 from typing import Any, final
 
@@ -13,3 +13,5 @@ class FrozenIndex:
         columns: Mapping[str, NDArray[Any]] = ...,
         metadata: Mapping[str, Any] = ...,
     ) -> None: ...
+    def words(self) -> Iterator[memoryview | NDArray[Any]]: ...
+    def string_bytes(self) -> Iterator[bytearray]: ...

@@ -11,6 +11,7 @@ from tamis.indexes.index cimport Index
 from tamis.indexes.matching cimport Matching
 from tamis.indexes.store cimport DEAD, RECORD_HEADER, Base
 from tamis.indexes.tile cimport LANE_COUNT, Lanes, Tile, countr_zero
+from tamis.indexes.words cimport CONJUNCTION, EXISTS, PREDICATE, kind_of, operator_of
 
 # Expressions of a mapped snapshot that are asked for all events before the next ones.
 cdef uint32_t BASE_BLOCK = 4096
@@ -43,7 +44,9 @@ cdef class Scan(Index):
         while event < tile.hits.events():
             tile.enter_tile(event, min(LANE_COUNT, tile.hits.events() - event))
             for position in range(first, end):
-                if not self.store.holds_base(position):
+                if not self.store.holds_base(position) or is_hopeless(
+                    base.words + base.starts[position], tile.places.data()
+                ):
                     continue
                 tile.expressions += 1
                 tile.lanes(base.words + base.starts[position], tile.all, True, &lanes)
@@ -61,7 +64,7 @@ cdef class Scan(Index):
             tile.enter_tile(event, min(LANE_COUNT, tile.hits.events() - event))
             at = 0
             while at < used:
-                if words[at] != DEAD:
+                if words[at] != DEAD and not is_hopeless(words + at + RECORD_HEADER, tile.places.data()):
                     tile.expressions += 1
                     tile.lanes(words + at + RECORD_HEADER, tile.all, True, &lanes)
                     if lanes != 0 and not self.add_hits(tile, lanes, self.store.id(words[at])):
@@ -85,3 +88,9 @@ cdef class Scan(Index):
                 return True
             tile.hits.add(event, id)
         return True
+
+
+cdef inline bint is_hopeless(const uint32_t* node, const uint32_t* places) noexcept nogil:
+    """Whether its first predicate asks for an attribute that no event at hand has: seen before anything is called."""
+    cdef const uint32_t* first = node + 2 if kind_of(node[0]) == CONJUNCTION else node
+    return kind_of(first[0]) == PREDICATE and places[first[1]] == 0 and operator_of(first[0]) < EXISTS

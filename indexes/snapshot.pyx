@@ -1,7 +1,6 @@
 """Reading a snapshot: its expressions stay in the file and are read in place, once all of it has been checked."""
 
 from libc.stdint cimport uint32_t, uint64_t
-from libcpp.string_view cimport string_view
 
 import codecs
 from collections import namedtuple
@@ -17,7 +16,6 @@ from tamis.indexes.snapshot_file import read_file
 
 from tamis.indexes.columnar cimport Expressions
 from tamis.indexes.validation cimport Validation
-from tamis.indexes.vocabulary cimport Vocabulary
 
 Snapshot = namedtuple("Snapshot", ["expressions", "ids", "columns", "metadata", "engine"])
 

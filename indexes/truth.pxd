@@ -7,8 +7,9 @@ from libcpp.string_view cimport string_view
 from tamis.indexes.numbers cimport Number, compared, number_of_double, number_of_long
 from tamis.indexes.vocabulary cimport StringTable
 from tamis.indexes.words cimport (
-    BETWEEN, BOOLEAN, CONJUNCTION, DISJUNCTION, DOUBLE, ENDS_WITH, EQUAL, EXISTS, IN, LESS, LESS_EQUAL, MATCHES, MISSING, MIXED, NOTHING,
-    STARTS_WITH, STRING, Kind, Type, double_at, first_type, kind_of, long_at, operator_of, second_type, words_of,
+    BETWEEN, BOOLEAN, CONJUNCTION, DISJUNCTION, DOUBLE, ENDS_WITH, EQUAL, EXISTS, IN, LESS, LESS_EQUAL, MATCHES,
+    MISSING, MIXED, NOTHING, STARTS_WITH, STRING, Kind, Type, double_at, first_type, kind_of, long_at, operator_of,
+    second_type, words_of,
 )
 
 cdef enum Truth:

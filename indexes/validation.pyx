@@ -13,8 +13,8 @@ from libcpp.string_view cimport string_view
 from tamis.indexes.numbers cimport compared
 from tamis.indexes.truth cimport number_at, same_family
 from tamis.indexes.words cimport (
-    BETWEEN, BOOLEAN, CHAIN, CONJUNCTION, CONTAINS, COUNT_SHIFT, DISJUNCTION, DOUBLE, EQUAL, EXISTS, IN, LONG, MATCHES,
-    MISSING, MIXED, NEGATION, NOTHING, PREDICATE, SHORT, STARTS_WITH, STRING, WEIGHTED, Type, chain_bits, count_of,
+    BETWEEN, BOOLEAN, CHAIN, CONJUNCTION, COUNT_SHIFT, DISJUNCTION, DOUBLE, EQUAL, EXISTS, IN, LONG, MATCHES,
+    MISSING, MIXED, NEGATION, NOTHING, PREDICATE, SHORT, STARTS_WITH, STRING, WEIGHTED, Type, chain_bits,
     double_at, first_type, long_at, operator_of, second_type, words_of,
 )
 

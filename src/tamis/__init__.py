@@ -4,9 +4,19 @@ Its layers are the subpackages `indexes`, `codecs`, `broker`, `admin` and `spark
 the earlier ones only.
 """
 
+import sys as _sys
 from importlib.util import find_spec as _find_spec
 
-if _find_spec("tamis.indexes.vocabulary") is None:
+
+def _is_built() -> bool:
+    """Whether a compiled module is found; without importing its package, which takes a while."""
+    package = _find_spec("tamis.indexes")
+    return package is not None and any(
+        finder.find_spec("tamis.indexes.vocabulary", package.submodule_search_locations) for finder in _sys.meta_path
+    )
+
+
+if not _is_built():
     raise ImportError(
         "Tamis's compiled modules are missing: this source tree was not built. Run `make`, or `pip install .`."
     )
