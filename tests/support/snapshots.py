@@ -50,7 +50,13 @@ def write_manifest(path: Path, body: bytes, manifest: bytes, magic: bytes = _MAG
     start = len(body)
     checksum = xxhash.xxh3_64_intdigest(_HEADER.pack(magic, version, start, len(manifest), 0) + manifest)
     header = _HEADER.pack(magic, version, start, len(manifest), checksum).ljust(_ALIGNMENT, b"\0")
-    path.write_bytes(header + body[_ALIGNMENT:] + manifest)
+    return write_anew(path, header + body[_ALIGNMENT:] + manifest)
+
+
+def write_anew(path: Path, content: bytes) -> Path:
+    """As another file of the name: whoever mapped the one before keeps it; and ext4 makes overwriting slow."""
+    path.unlink(missing_ok=True)
+    path.write_bytes(content)
     return path
 
 
