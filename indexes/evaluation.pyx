@@ -37,7 +37,8 @@ cdef Truth truth_of(const uint32_t* node, Vocabulary vocabulary, dict names, eve
 
 
 cdef Truth predicate_truth_of(const uint32_t* node, Vocabulary vocabulary, dict names, event) except *:
-    cdef Value value = value_of(event.get(attribute_of(node[1], vocabulary, names)))
+    held = event.get(attribute_of(node[1], vocabulary, names))  # keeps a string's bytes: it may have been made just now
+    cdef Value value = value_of(held)
     if asks_pattern(node, value.type):
         found = matches(string_of(node[2], vocabulary), value.data[:value.size])
         return TRUE if found != (operator_of(node[0]) & 1) else FALSE

@@ -9,9 +9,8 @@ from tamis.indexes.limits import Limits
 
 _KEPT = 1000
 """Programs kept, at 4 to 7 kB each."""
-
-_BYTES_BOUND = 2**28
-"""No limit is as large."""
+_ACCEPTED_BYTES_MAX = 1 << 28
+"""Memory that limits allow at most."""
 
 
 class PatternError(ValueError):
@@ -24,19 +23,19 @@ def check_pattern(pattern: str, limits: Limits) -> None:
 
 
 def matches(pattern: str, value: bytes) -> bool:
-    """Whether the pattern occurs anywhere in a string, given as UTF-8."""
-    return _program(pattern).search(value) is not None
+    """Whether an accepted pattern occurs anywhere in a string, given as UTF-8."""
+    return _accepted(pattern).search(value) is not None
 
 
 @lru_cache(_KEPT)
-def _program(pattern: str) -> Any:
-    """Of a pattern that was accepted once, under whatever limit."""
+def _accepted(pattern: str) -> Any:
+    """In the least memory that will do: the limits that it was written under may have allowed more than the default."""
     max_bytes = Limits.pattern_bytes
     while True:
         try:
             return _compiled(pattern, max_bytes)
         except PatternError:
-            if max_bytes >= _BYTES_BOUND:
+            if max_bytes >= _ACCEPTED_BYTES_MAX:
                 raise
             max_bytes *= 2
 

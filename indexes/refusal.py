@@ -63,11 +63,11 @@ def _listed(wanted: Sequence[str]) -> str:
 
 
 def _nearest(text: str, start: int, found: str, wanted: Sequence[str]) -> str | None:
-    """The keyword that was meant: here, or by the word before, which was taken for an attribute."""
+    """The keyword that was meant: here, or, where an operator is wanted, by the word before that is its attribute."""
     keywords = [word for word in wanted if word in KEYWORDS]
     near = get_close_matches(found.lower(), keywords, n=1, cutoff=0.6)
-    if near:
-        return near[0]
+    if near or "=" not in wanted:
+        return near[0] if near else None
     before = text[:start].split()[-1:] or [""]
     near = get_close_matches(before[0].lower().lstrip("("), ["exists", "missing", "not"], n=1, cutoff=0.7)
     return near[0] if near else None

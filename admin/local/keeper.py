@@ -40,6 +40,7 @@ class Keeper:
         fcntl.flock(self._lock, fcntl.LOCK_EX)
         Path(self._lock.name).rename(self._folder / _LOCK)  # only now, so that nobody meets it unlocked
         self._servers: dict[str, subprocess.Popen[bytes]] = {}
+        self._unread = b""
         self._prctl = ctypes.CDLL(None).prctl if sys.platform == "linux" else None
 
     def serve(self) -> None:
@@ -85,12 +86,18 @@ class Keeper:
 
         The pipe alone cannot tell: a process that the owner forked holds it open too, so the parent is watched as well.
         """
-        while not select.select([sys.stdin], [], [], _OWNER_CHECK_SECONDS)[0]:
-            if os.getppid() != self._owner:
+        # A buffered reader would take in two requests at once, and `select` would then wait for a third.
+        while b"\n" not in self._unread:
+            if select.select([sys.stdin], [], [], _OWNER_CHECK_SECONDS)[0]:
+                part = os.read(sys.stdin.fileno(), 65536)
+                if not part:
+                    return None
+                self._unread += part
+            elif os.getppid() != self._owner:
                 return None
-        line = sys.stdin.buffer.readline()
-        whole = line.endswith(b"\n")  # else the owner died while writing it
-        return json.loads(line) if whole else None
+        line, _, self._unread = self._unread.partition(b"\n")
+        request: dict[str, Any] = json.loads(line)
+        return request
 
     def _answer(self, **fields: Any) -> None:
         print(json.dumps(fields), flush=True)

@@ -49,10 +49,14 @@ def test_spelling_makes_no_difference(node: reference.Node, seed: int) -> None:
     assert expression == parse(expression.text)
 
 
-@given(expressions(), st.lists(events(), min_size=1, max_size=5))
-def test_an_expression_means_what_its_tree_means(node: reference.Node, some: list[dict[str, Any]]) -> None:
+@given(expressions_with_events(), events())
+def test_an_expression_means_what_its_tree_means(
+    pair: tuple[reference.Node, dict[str, Any]], any_: dict[str, Any]
+) -> None:
+    """On an event near its operands, and on any."""
+    node, near = pair
     expression = parse(reference.canonical(node))
-    for event in some:
+    for event in (near, any_):
         assert expression.evaluate(event) is reference.evaluate(node, event)
 
 

@@ -43,6 +43,7 @@ def test_many_at_once_are_what_they_are_one_by_one() -> None:
     texts = [case["text"] for pair in zip(PARSE, REFUSE, strict=False) for case in pair]
     expressions, errors = parse_many(texts)
     assert [expression.text for expression in expressions] == [case["canonical"] for case in PARSE[: len(REFUSE)]]
+    assert list(expressions) == [parse(text) for text in texts[::2]]
     assert [position for position, _error in errors] == list(range(1, len(texts), 2))
     for position, error in errors:
         with pytest.raises(ExpressionError) as alone:
