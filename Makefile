@@ -38,7 +38,7 @@ types: build ## check types: mypy, pyright, and the stubs against the compiled m
 
 checked: $(CHECKED)/built ## test the compiled modules with bounds checks and sanitizers on
 	LD_PRELOAD="$$(c++ -print-file-name=libasan.so) $$(c++ -print-file-name=libubsan.so)" \
-	ASAN_OPTIONS=detect_leaks=0 PYTHONMALLOC=malloc $(CHECKED)/bin/pytest tests/unit/indexes tests/property $(ARGS)
+	ASAN_OPTIONS=detect_leaks=0 PYTHONMALLOC=malloc $(CHECKED)/bin/pytest tests/unit/indexes tests/property tests/differential $(ARGS)
 
 bench: build ## measure what docs/benchmarks.md tells; downloads Kafka once more
 	$(BIN)/python $(PIP) --group peers

@@ -12,8 +12,9 @@ from libc.stdint cimport UINT32_MAX, uint32_t, uint64_t
 from libc.string cimport memcpy
 
 from collections.abc import Mapping
+from itertools import repeat
 
-from tamis.indexes.errors import EventError
+from tamis.indexes.errors import EventError, StaleBatchError
 
 from tamis.indexes.evaluation cimport checked_weight
 from tamis.indexes.event_values cimport check_value, value_of
@@ -45,12 +46,12 @@ cdef class EventBatch:
         """
         cdef EventBatch batch = empty_batch(vocabulary)
         cdef Py_ssize_t position = 0
-        given = None if weights is None else iter(weights)
-        for event in events:
+        cdef bint weighted = weights is not None
+        for event, held in zip(events, weights if weighted else repeat(None), strict=weighted):
             try:
                 batch.add_event(event)
-                if given is not None:
-                    batch.add_weights(next(given, None))
+                if weighted:
+                    batch.add_weights(held)
             except EventError as error:
                 raise EventError(f"event {position}: {error}") from None
             batch.end_event()
@@ -68,6 +69,10 @@ cdef class EventBatch:
             place += count
         if not 0 <= place < count:
             raise IndexError(f"there are {count} events, none at {index}")
+        if self.bound and self.generation != self.vocabulary.table.generation():
+            raise StaleBatchError(
+                "expressions came or went since the batch was made with the index's vocabulary: it cannot be read"
+            )
         cdef size_t entry
         event = {}
         for entry in range(self.starts[place], self.starts[place + 1]):
@@ -113,7 +118,11 @@ cdef class EventBatch:
         cdef double weight
         if self.weight_starts.empty():
             self.weight_starts.assign(self.starts.size(), 0)
-        for name, held in (weights or {}).items():
+        if weights is None:
+            return 0
+        if not isinstance(weights, Mapping):
+            raise TypeError(f"an event's weights are a mapping, not {type(weights).__name__}")
+        for name, held in weights.items():
             weight = checked_weight(name, held)
             check_value(name, None)
             attribute = self.id_of(name)

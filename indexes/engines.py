@@ -3,6 +3,7 @@
 from os import PathLike
 from typing import Any
 
+from tamis.indexes.errors import SnapshotError
 from tamis.indexes.index import Index
 from tamis.indexes.scan import Scan
 from tamis.indexes.snapshot import read_snapshot
@@ -19,6 +20,11 @@ def create(engine: str = DEFAULT_ENGINE, **options: Any) -> Index:
 def load(path: str | PathLike[str], engine: str | None = None, **options: Any) -> Index:
     """Make an index of a snapshot, whichever engine saved it; `engine` is the one that saved it unless given."""
     snapshot = read_snapshot(path)
+    if engine is None and snapshot.engine not in ENGINES:
+        raise SnapshotError(
+            f"{path} was saved by an engine {snapshot.engine!r}, which this version of Tamis does not have: "
+            f"name another one, of {', '.join(ENGINES)}"
+        )
     index = create(snapshot.engine if engine is None else engine, **options)
     index.adopt(snapshot)
     return index

@@ -270,8 +270,16 @@ class ExpressionStore : public FrozenStore {
     return slot;
   }
 
-  // Needs a slot that was just put, and an id that has no other.
-  void bind(std::uint32_t slot) noexcept { ids_.insert(slots_.find(slot)->id, slot); }
+  // Needs a slot that was just put. From now on its id finds it; a slot that had the id before waits to be erased.
+  void bind(std::uint32_t slot) noexcept {
+    const std::uint32_t id = slots_.find(slot)->id;
+    const std::uint32_t old = ids_.find(id);
+    if (old == none) {
+      ids_.insert(id, slot);
+    } else {
+      ids_.replace(id, old, slot);
+    }
+  }
 
   // The same for many, under ids that no slot has.
   void bind_all(const std::uint32_t* ids, const std::uint32_t* slots, std::uint32_t count) noexcept {

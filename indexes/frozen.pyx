@@ -49,20 +49,20 @@ cdef class FrozenIndex:
         written in the order of their ids.
         """
         cdef uint32_t count = self.store.size()
-        ids = np.empty(count, np.uint32)
+        ids, slots = np.empty(count, np.uint32), np.empty(count, np.uint32)
         starts = np.empty(count + 1, np.uint64)
         string_count = self.strings.id_bound()
         string_starts = np.empty(string_count + 1, np.uint64)
-        cdef uint32_t[::1] ids_view = ids
+        cdef uint32_t[::1] ids_view = ids, slots_view = slots
         cdef uint64_t[::1] starts_view = starts, string_starts_view = string_starts
         with nogil:
-            self.order(ids_view)
-            self.measure(starts_view)
+            self.order(ids_view, slots_view)
+            self.measure(slots_view, starts_view)
             self.measure_strings(string_starts_view)
         sections = [
             Section.of("ids", ids),
             Section.of("starts", starts),
-            Section("words", "<u4", int(starts[count]), self.words()),
+            Section("words", "<u4", int(starts[count]), self.words(slots)),
             Section.of("string_starts", string_starts),
             Section("string_bytes", "|u1", int(string_starts[string_count]), self.string_bytes()),
         ]
@@ -71,8 +71,10 @@ cdef class FrozenIndex:
         manifest = {"engine": self.engine, "expressions": count, "metadata": dict(metadata)}
         write_file(Path(path), manifest, sections)
 
-    cdef int order(self, uint32_t[::1] ids) except -1 nogil:
-        cdef uint32_t slot, index
+    cdef int order(self, uint32_t[::1] ids, uint32_t[::1] slots) except -1 nogil:
+        """Slots in the order of their ids."""
+        cdef uint32_t slot
+        cdef size_t index
         cdef vector[uint64_t] keys
         cdef bint ascending = True
         keys.reserve(self.store.size())
@@ -82,19 +84,18 @@ cdef class FrozenIndex:
                 ascending = ascending and (keys.size() < 2 or keys[keys.size() - 2] < keys.back())
         if not ascending:
             sort(keys.begin(), keys.end())
-        self.slots.resize(keys.size())
-        for index in range(<uint32_t>keys.size()):
+        for index in range(keys.size()):
             ids[index] = keys[index] >> 32
-            self.slots[index] = <uint32_t>keys[index]
+            slots[index] = <uint32_t>keys[index]
         return 0
 
-    cdef int measure(self, uint64_t[::1] starts) except -1 nogil:
-        cdef size_t index
+    cdef int measure(self, const uint32_t[::1] slots, uint64_t[::1] starts) except -1 nogil:
+        cdef Py_ssize_t index
         cdef uint64_t end = 0
-        for index in range(self.slots.size()):
+        for index in range(slots.shape[0]):
             starts[index] = end
-            end += self.store.words(self.slots[index]).size
-        starts[self.slots.size()] = end
+            end += self.store.words(slots[index]).size
+        starts[slots.shape[0]] = end
         return 0
 
     cdef int measure_strings(self, uint64_t[::1] starts) except -1 nogil:
@@ -107,17 +108,17 @@ cdef class FrozenIndex:
         starts[self.strings.id_bound()] = end
         return 0
 
-    def words(self):
+    def words(self, const uint32_t[::1] slots):
         """All words, in parts."""
         part = np.empty(PART_WORDS, np.uint32)
         cdef uint32_t[::1] view = part
         cdef uint64_t used = 0
-        cdef size_t index = 0
+        cdef Py_ssize_t index = 0, count = slots.shape[0]
         cdef Words words
-        while index < self.slots.size():
+        while index < count:
             with nogil:
-                while index < self.slots.size():
-                    words = self.store.words(self.slots[index])
+                while index < count:
+                    words = self.store.words(slots[index])
                     if used + words.size > PART_WORDS:
                         break
                     memcpy(&view[used], words.data, words.size * sizeof(uint32_t))
@@ -126,8 +127,8 @@ cdef class FrozenIndex:
             if used > 0:
                 yield part[:used]
                 used = 0
-            elif index < self.slots.size():  # one that is larger than a part
-                words = self.store.words(self.slots[index])
+            elif index < count:  # one that is larger than a part
+                words = self.store.words(slots[index])
                 yield <const uint32_t[:words.size]>words.data
                 index += 1
 

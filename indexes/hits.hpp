@@ -49,12 +49,7 @@ class Hits {
 
   // What is kept for the next batch is bounded.
   void end() noexcept {
-    for (std::vector<std::uint32_t>& list : lists_) {
-      if (list.capacity() > kept_max) {
-        std::vector<std::uint32_t>().swap(list);
-      }
-    }
-    if (lists_.size() > kept_max) {
+    if (memory_bytes() > kept_bytes_max) {
       std::vector<std::vector<std::uint32_t>>().swap(lists_);
     }
   }
@@ -68,7 +63,7 @@ class Hits {
   }
 
  private:
-  static constexpr std::size_t kept_max = 16 * 1024;
+  static constexpr std::size_t kept_bytes_max = std::size_t{4} << 20;
 
   void give_up() noexcept {
     while (total_ > ids_max_ && events_ > 1) {

@@ -69,6 +69,12 @@ class IdTable {
   }
 
   // Needs an id that is there, with its slot.
+  void replace(std::uint32_t id, std::uint32_t slot, std::uint32_t by) noexcept {
+    const std::uint32_t tag = scrambled(id);
+    tables_[tag & table_mask].replace(tag, slot, by);
+  }
+
+  // Needs an id that is there, with its slot.
   void erase(std::uint32_t id, std::uint32_t slot) noexcept {
     const std::uint32_t tag = scrambled(id);
     tables_[tag & table_mask].erase(tag, slot);

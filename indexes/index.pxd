@@ -1,6 +1,7 @@
 from libc.stdint cimport uint32_t, uint64_t
 from libcpp.vector cimport vector
 
+from tamis.indexes.batch cimport EventBatch
 from tamis.indexes.columnar cimport Expressions
 from tamis.indexes.expressions cimport Expression
 from tamis.indexes.matching cimport Matching
@@ -26,6 +27,8 @@ cdef class Index:
     cdef Matching new_matching(self)
     # All expressions that each event satisfies, into the hits; each once. Called with the GIL, to let it go.
     cdef int search(self, Matching matching) except -1
+    # To events like these.
+    cdef int adapt(self, EventBatch batch) except -1
     cdef size_t structure_bytes(self) noexcept
     cdef dict structure(self)
 

@@ -101,30 +101,35 @@ cdef class Index:
 
     def delete(self, id):
         """Forgets the expression of an id, and all that was there for it. KeyError if there is none."""
-        cdef uint32_t slot = self.slot_of(id)
+        cdef uint32_t slot
         self.begin_write()
         try:
+            slot = self.slot_of(id)
             self.store.prepare_erase(slot)
             self.remove(slot)
         finally:
             self.users = 0
 
     def __contains__(self, id):
+        self.check_readable()
         try:
             return self.store.find(id_of(id)) != NO_SLOT
         except (TypeError, ValueError):
             return False
 
     def __len__(self):
+        self.check_readable()
         return self.store.size()
 
     def __getitem__(self, id):
         """The expression of an id."""
+        self.check_readable()
         cdef Words words = self.store.words(self.slot_of(id))
         return translated(self.vocabulary, words.data, words.size)
 
     def ids(self):
         """All ids, ascending."""
+        self.check_readable()
         found = np.empty(self.store.size(), np.uint32)
         cdef uint32_t[::1] view = found
         cdef uint32_t slot
@@ -172,6 +177,7 @@ cdef class Index:
 
     def statistics(self):
         """What the structure is made of."""
+        self.check_readable()
         return {"engine": self.name, "expressions": self.store.size()} | self.structure()
 
     def memory_bytes(self):
@@ -179,6 +185,7 @@ cdef class Index:
         mapped snapshot what is read in place."""
         cdef Matching matching
         cdef size_t cache = 0
+        self.check_readable()
         for matching in self.spare:
             cache += matching.memory_bytes()
         return {
@@ -193,6 +200,11 @@ cdef class Index:
         """Adapt to events like these. The owner calls it between batches."""
         if not isinstance(batch, EventBatch):
             raise TypeError(f"an index learns from an EventBatch, not {type(batch).__name__}")
+        self.begin_write()
+        try:
+            self.adapt(batch)
+        finally:
+            self.users = 0
 
     def maintain(self, seconds=0.005):
         """Tidy up for about so long; whether more is left to do. The owner calls it between batches."""
@@ -208,8 +220,7 @@ cdef class Index:
 
     def freeze(self):
         """What the index holds now, to be saved in any thread while the index goes on."""
-        if self.users < 0:
-            raise IndexBusy("the index cannot be frozen while a write runs")
+        self.check_readable()
         return FrozenIndex.of(self.store, self.vocabulary, self.mapped, self.name)
 
     def save(self, path, columns=EMPTY, metadata=EMPTY):
@@ -254,6 +265,9 @@ cdef class Index:
 
     cdef int search(self, Matching matching) except -1:
         raise NotImplementedError
+
+    cdef int adapt(self, EventBatch batch) except -1:
+        return 0
 
     cdef size_t structure_bytes(self) noexcept:
         return 0
@@ -302,9 +316,9 @@ cdef class Index:
         """Takes words with a reference to each of their strings, in the place of what the id had; or gives those back."""
         cdef uint32_t old = self.store.find(id), slot
         slot = self.put_new(id, words, size, old)
+        self.store.bind(slot)
         if old != NO_SLOT:
             self.remove(old)
-        self.store.bind(slot)
         return 0
 
     cdef uint32_t put_new(self, uint32_t id, const uint32_t* words, uint32_t size, uint32_t old) except? 0 nogil:
@@ -406,7 +420,7 @@ cdef class Index:
 
     cdef int check_readable(self) except -1:
         if self.users < 0:
-            raise IndexBusy("the index cannot be matched while a write runs")
+            raise IndexBusy("the index cannot be read while a write runs")
         return 0
 
     cdef Matching begin_read(self):
@@ -506,6 +520,8 @@ cdef object ids_of(ids):
         raise ValueError(f"ids are in one dimension, not {array.ndim}")
     if array.size == 0:
         return np.empty(0, np.uint32)
+    if array.dtype.kind == "O":  # an int beyond 64 bits is among them, or what is no int
+        return np.array([id_of(item) for item in array], np.uint32)
     if array.dtype.kind not in "ui":
         raise TypeError(f"ids are integers, not {array.dtype}")
     if array.min() < 0 or array.max() > UINT32_MAX:
@@ -567,9 +583,10 @@ cdef list parsed_items(list items, limits):
 
 cdef object best_of(matches, k):
     """The `k` best of each event, from its matches and their scores."""
-    cdef uint64_t most = PyNumber_Index(k)
-    if most < 1:
+    cdef uint64_t most = 0
+    if PyNumber_Index(k) < 1:
         raise ValueError(f"k is 1 or more, not {k}")
+    most = min(k, len(matches.ids))
     cdef vector[pair[double, uint32_t]] best
     cdef const uint32_t[::1] ids = matches.ids
     cdef const double[::1] scores = matches.scores

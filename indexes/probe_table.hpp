@@ -62,12 +62,12 @@ class ProbeTable {
     ++count_;
   }
 
+  // Needs an id that is in the table under this tag, and another that is not.
+  void replace(std::uint32_t tag, std::uint32_t id, std::uint32_t by) noexcept { slots_[place_of(tag, id)].id = by; }
+
   // Needs an id that is in the table under this tag.
   void erase(std::uint32_t tag, std::uint32_t id) noexcept {
-    std::uint32_t place = home(tag);
-    while (slots_[place].id != id) {
-      place = after(place);
-    }
+    std::uint32_t place = place_of(tag, id);
     for (std::uint32_t next = after(place);; place = next, next = after(next)) {
       const Slot slot = slots_[next];
       if (slot.id == none || distance(next, slot.tag) == 0) {
@@ -104,6 +104,15 @@ class ProbeTable {
   std::uint32_t distance(std::uint32_t place, std::uint32_t tag) const noexcept {
     const std::uint32_t start = home(tag);
     return place >= start ? place - start : place + (capacity_ - start);
+  }
+
+  // Needs an id that is in the table under this tag.
+  std::uint32_t place_of(std::uint32_t tag, std::uint32_t id) const noexcept {
+    std::uint32_t place = home(tag);
+    while (slots_[place].id != id) {
+      place = after(place);
+    }
+    return place;
   }
 
   void put(Slot slot) noexcept {

@@ -13,6 +13,7 @@ cdef class Validation:
     cdef uint32_t strings
     # How often each string occurs, and which are regular expressions.
     cdef vector[uint32_t] references
+    cdef vector[char] is_pattern
     cdef vector[uint32_t] patterns
     # Why it is not what an expression is.
     cdef const char* fault

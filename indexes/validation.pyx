@@ -18,8 +18,8 @@ from tamis.indexes.words cimport (
     double_at, first_type, long_at, operator_of, second_type, words_of,
 )
 
-# Deeper than any limit lets a text be: a group counts one and nests an `or`, a chain and an `and`.
-cdef int DEPTH_MAX = 4096
+# The bound on `Limits.depth`. As in a text, each `not` counts one, and each group.
+cdef int DEPTH_MAX = 1000
 cdef int NO_PARENT = -1
 
 
@@ -46,16 +46,17 @@ cdef class Validation:
         cdef int kind
         if at >= end:
             return self.refuse("it ends within a node")
-        if depth > DEPTH_MAX:
-            return self.refuse("it is nested too deeply")
         header = self.words[at]
         kind = header & 15
         if kind == PREDICATE:
             return self.predicate(at, end)
+        depth += kind == NEGATION or is_grouped(kind, parent, first)
+        if depth > DEPTH_MAX:
+            return self.refuse("it is nested too deeply")
         if kind == NEGATION:
             if header != NEGATION:
                 return self.refuse("a negation has unused bits")
-            return self.node(at + 1, end, depth + 1, NEGATION, True)
+            return self.node(at + 1, end, depth, NEGATION, True)
         if kind != CONJUNCTION and kind != DISJUNCTION and kind != CHAIN:
             return self.refuse("a node is of no kind")
         if kind == parent and (kind != CHAIN or first):
@@ -74,7 +75,7 @@ cdef class Validation:
             if (count - 1) % 32 and self.words[child - 1] >> (count - 1) % 32:
                 return self.refuse("a chain has unused bits")
         for index in range(count):
-            child = self.node(child, end, depth + 1, kind, index == 0)
+            child = self.node(child, end, depth, kind, index == 0)
             if child == 0:
                 return 0
         if child - at != self.words[at + 1]:
@@ -131,7 +132,8 @@ cdef class Validation:
                     return 0
                 if self.order(at + 2, first, at + 2 + words_of(first), second) > 0:
                     return self.refuse("a range is empty")
-        if positive == MATCHES and self.references[self.words[at + 2]] == 1:
+        if positive == MATCHES and not self.is_pattern[self.words[at + 2]]:
+            self.is_pattern[self.words[at + 2]] = True
             self.patterns.push_back(self.words[at + 2])
         if header & WEIGHTED:
             weight = double_at(self.words + at + size - 2)
@@ -206,6 +208,15 @@ cdef class Validation:
         b = self.string(self.words[other])
         sign = memcmp(a.data(), b.data(), min(a.size(), b.size()))
         return sign if sign != 0 else (a.size() > b.size()) - (a.size() < b.size())
+
+
+cdef inline bint is_grouped(int kind, int parent, bint first) noexcept nogil:
+    """Whether the text of a connective stands in parentheses."""
+    if parent == NEGATION:
+        return kind == CONJUNCTION or kind == DISJUNCTION or kind == CHAIN
+    if parent == CONJUNCTION:
+        return kind == DISJUNCTION or kind == CHAIN
+    return parent == CHAIN and (kind == DISJUNCTION or kind == CHAIN and not first)
 
 
 cdef inline bint is_scalar(Type type) noexcept nogil:

@@ -1,9 +1,26 @@
-"""How hard hypothesis tries: `dev` here, `ci` where `CI` is set."""
+"""How hard hypothesis tries: `dev` here, `ci` where `CI` is set. And the engines, each of which keeps one contract."""
 
 import os
 
 import hypothesis
+import pytest
+
+from tamis.indexes.engines import ENGINES
 
 hypothesis.settings.register_profile("dev", max_examples=50, deadline=None)
 hypothesis.settings.register_profile("ci", max_examples=200, deadline=None, print_blob=True)
 hypothesis.settings.load_profile("ci" if os.environ.get("CI") else "dev")
+
+
+@pytest.fixture(params=list(ENGINES))
+def engine(request: pytest.FixtureRequest) -> str:
+    """Each engine's name: a test that takes it is part of the contract."""
+    name: str = request.param
+    return name
+
+
+@pytest.fixture(params=list(ENGINES))
+def other_engine(request: pytest.FixtureRequest) -> str:
+    """Each engine's name once more, for what one engine hands to another."""
+    name: str = request.param
+    return name

@@ -1,5 +1,6 @@
 """Random expressions, events that often touch their operands, and texts that only look different."""
 
+import itertools
 import math
 import re
 import string
@@ -98,12 +99,12 @@ def events() -> SearchStrategy[dict[str, Any]]:
 
 def expressions_with_events() -> SearchStrategy[tuple[Node, dict[str, Any]]]:
     """Whose values are mostly operands of the expression, or nearly so: otherwise most answers are unknown."""
-    return expressions().flatmap(lambda node: st.tuples(st.just(node), _events_near(node)))
+    return expressions().flatmap(lambda node: st.tuples(st.just(node), events_near(node)))
 
 
-def _events_near(node: Node) -> SearchStrategy[dict[str, Any]]:
+def events_near(*nodes: Node) -> SearchStrategy[dict[str, Any]]:
     operands: dict[str, list[Value]] = {}
-    for predicate, _ in occurrences(node):
+    for predicate, _ in itertools.chain.from_iterable(map(occurrences, nodes)):
         operands.setdefault(predicate.attribute, []).extend(predicate.operands)
     near = {name: [*values, *map(_neighbour, values)] for name, values in operands.items()}
     return st.fixed_dictionaries(

@@ -12,7 +12,7 @@ import reference
 from reference import EventProblem, Node, Not, canonical, cases, evaluate, occurrences, parse, score
 from strategies import events, expressions, expressions_with_events, print_loosely
 
-PARSE, REFUSE, EVALUATE = cases("parse"), cases("refuse"), cases("evaluate")
+PARSE, REFUSE, EVALUATE = cases("parse"), cases("refuse"), cases("evaluate") + cases("match")
 
 
 def shortened(text: str) -> str:

@@ -9,7 +9,7 @@ from tamis.indexes.columnar import parse_many
 from tamis.indexes.errors import ExpressionError
 from tamis.indexes.expressions import parse
 
-PARSE, REFUSE, EVALUATE = cases("parse"), cases("refuse"), cases("evaluate")
+PARSE, REFUSE, EVALUATE = cases("parse"), cases("refuse"), cases("evaluate") + cases("match")
 
 
 def shortened(text: str) -> str:
