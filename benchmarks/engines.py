@@ -4,7 +4,7 @@
 
 The expressions are W1's (docs/workloads.md). Taking them, saving and loading stand beside copying the same bytes, in
 memory or on the disk, in rounds that take turns; the best round of each counts. `scan` stands beside the yardstick's
-scan (benchmarks/yardstick), on a workload that the yardstick makes itself. Times are processor time, wall time of files.
+scan (benchmarks/yardstick), on a workload that the yardstick makes itself. Times are processor time, files wall time.
 """
 
 import argparse
