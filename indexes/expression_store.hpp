@@ -234,29 +234,32 @@ class ExpressionStore : public FrozenStore {
   ExpressionStore() { slots_ = SlotTable<Place>(base_segment); }
 
   // Of an empty store: takes the expressions of a base, in slots from 0, under ids that are distinct. Throws
-  // std::bad_alloc.
+  // std::bad_alloc; the store is then of no use.
   void adopt(const Base& base, const std::uint32_t* ids) {
+    std::vector<std::uint32_t> strange_ids;
+    std::vector<std::uint32_t> strange_slots;
     base_ = base;
-    ids_.reserve(ids, base.count);
-    std::vector<std::uint32_t> slots(base.count);
     for (std::uint32_t position = 0; position < base.count; ++position) {
-      slots[position] = slots_.take(Place{base_segment, position, ids[position]});
+      const std::uint32_t slot = slots_.take(Place{base_segment, position, ids[position]});
+      if (slot != ids[position]) {
+        strange_ids.push_back(ids[position]);
+        strange_slots.push_back(slot);
+      }
     }
-    ids_.insert_all(ids, slots.data(), base.count);
+    ids_.insert_all(strange_ids.data(), strange_slots.data(), static_cast<std::uint32_t>(strange_ids.size()));
     size_ = base.count;
   }
 
   // The slot of an id, or `none`.
-  std::uint32_t find(std::uint32_t id) const noexcept { return ids_.find(id); }
-
-  // Makes room for more ids at once. Throws std::bad_alloc.
-  void reserve(const std::uint32_t* ids, std::uint32_t count) { ids_.reserve(ids, count); }
+  std::uint32_t find(std::uint32_t id) const noexcept {
+    const Place* const home = slots_.find(id);
+    return home != nullptr && home->id == id ? id : ids_.find(id);
+  }
 
   // Takes a copy of the words, for an id that `bind` gives to them. Throws std::bad_alloc, std::overflow_error; nothing
   // has changed then.
   std::uint32_t put(std::uint32_t id, const std::uint32_t* words, std::uint32_t size) {
-    ids_.reserve_one(id);
-    const std::uint32_t slot = slots_.take(Place{base_segment, 0, id});
+    const std::uint32_t slot = take(id);
     try {
       const auto [segment, offset] = segments_.append(slot, words, size);
       Place& place = slots_.owned(slot);
@@ -270,20 +273,19 @@ class ExpressionStore : public FrozenStore {
     return slot;
   }
 
-  // Needs a slot that was just put. From now on its id finds it; a slot that had the id before waits to be erased.
+  // Needs a slot that was just put. From now on its id finds it, once a slot that had the id before is erased.
   void bind(std::uint32_t slot) noexcept {
     const std::uint32_t id = slots_.find(slot)->id;
     const std::uint32_t old = ids_.find(id);
-    if (old == none) {
+    if (slot == id) {
+      if (old != none) {
+        ids_.erase(id, old);
+      }
+    } else if (old == none) {
       ids_.insert(id, slot);
     } else {
       ids_.replace(id, old, slot);
     }
-  }
-
-  // The same for many, under ids that no slot has.
-  void bind_all(const std::uint32_t* ids, const std::uint32_t* slots, std::uint32_t count) noexcept {
-    ids_.insert_all(ids, slots, count);
   }
 
   // Makes sure that `erase` will not fail. Throws std::bad_alloc.
@@ -292,7 +294,7 @@ class ExpressionStore : public FrozenStore {
   // Needs a slot in use, and `prepare_erase`.
   void erase(std::uint32_t slot) noexcept {
     const Place place = slots_.owned(slot);
-    if (ids_.find(place.id) == slot) {
+    if (slot != place.id && ids_.find(place.id) == slot) {
       ids_.erase(place.id, slot);
     }
     slots_.give_back(slot);
@@ -359,6 +361,21 @@ class ExpressionStore : public FrozenStore {
     }
   }
 
+  // An id's own number as its slot, where that is free and slots stay dense; else the smallest free one, and room for
+  // the id in the table.
+  std::uint32_t take(std::uint32_t id) {
+    const Place place{base_segment, 0, id};
+    if (id < 2 * std::uint64_t{size_} + home_min && slots_.find(id) == nullptr) {
+      slots_.take_at(id, place);
+      return id;
+    }
+    ids_.reserve_one(id);
+    return slots_.take(place);
+  }
+
+  static constexpr std::uint32_t home_min = 1024;
+
+  // Of the ids that are not their own slots.
   IdTable ids_;
   // The segment that `compact` is emptying, and how far it is.
   std::uint32_t emptied_ = none;

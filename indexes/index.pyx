@@ -377,30 +377,24 @@ cdef class Index:
     cdef int put_all(
         self, const uint32_t[::1] ids, Expressions expressions, const vector[StringId]& own, size_t* done
     ) except -1 nogil:
-        cdef vector[uint32_t] words, slots
+        cdef vector[uint32_t] words
         cdef const uint32_t* theirs
         cdef size_t index
-        cdef uint32_t size, slot
+        cdef uint32_t size
+        # Of ids that ascend none is there already.
         cdef bint same = is_identity(own), fresh = self.store.size() == 0 and ascend(ids)
-        self.store.reserve(&ids[0], <uint32_t>expressions.count)
-        if fresh:
-            slots.reserve(expressions.count)
-        try:
-            for index in range(expressions.count):
-                theirs = expressions.words + expressions.starts[index]
-                size = <uint32_t>(expressions.starts[index + 1] - expressions.starts[index])
-                if not same:
-                    words.assign(theirs, theirs + size)
-                    translate(&words, own)
-                    theirs = words.data()
-                done[0] = index + 1  # what could not be put was given back
-                if fresh:
-                    slot = self.put_new(ids[index], theirs, size, NO_SLOT)
-                    slots.push_back(slot)
-                else:
-                    self.put(ids[index], theirs, size)
-        finally:
-            self.store.bind_all(&ids[0], slots.data(), <uint32_t>slots.size())
+        for index in range(expressions.count):
+            theirs = expressions.words + expressions.starts[index]
+            size = <uint32_t>(expressions.starts[index + 1] - expressions.starts[index])
+            if not same:
+                words.assign(theirs, theirs + size)
+                translate(&words, own)
+                theirs = words.data()
+            done[0] = index + 1  # what could not be put was given back
+            if fresh:
+                self.store.bind(self.put_new(ids[index], theirs, size, NO_SLOT))
+            else:
+                self.put(ids[index], theirs, size)
         return 0
 
     cdef void release_rest(self, Expressions expressions, const vector[StringId]& own, size_t done) noexcept:

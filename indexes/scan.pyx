@@ -1,8 +1,8 @@
 """The engine without an index: it asks every expression, and so is the oracle for all others.
 
 Expressions are read where they are stored, one after the other; there is no structure beside them, so insertion and
-deletion cost nothing more. Each is asked for 64 events at once (`tile.pyx`), and a block of 256 KiB for all events of the
-batch before the next one: it stays in the cache.
+deletion cost nothing more. Each is asked for 64 events at once (`tile.pyx`), and a block of 256 KiB for all events of
+the batch before the next one: it stays in the cache.
 """
 
 from libc.stdint cimport uint32_t

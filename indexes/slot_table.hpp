@@ -56,15 +56,20 @@ class SlotTable {
     return static_cast<std::uint32_t>(id);
   }
 
-  // Puts the item under an id that is free. Throws std::bad_alloc, std::overflow_error.
+  // Puts the item under an id that is free. Throws std::bad_alloc, std::overflow_error; nothing has changed then.
   void take_at(std::uint32_t id, const Item& item) {
     if (id >= ids_max_) {
       throw std::overflow_error("the id is beyond the greatest one");
     }
-    while (chunks_.size() < id / chunk_ids) {
-      append_place();
+    try {
+      while (chunks_.size() < id / chunk_ids) {
+        append_place();
+      }
+      put(id / chunk_ids, id % chunk_ids, item);
+    } catch (...) {
+      trim();
+      throw;
     }
-    put(id / chunk_ids, id % chunk_ids, item);
   }
 
   // Needs an id in use. Throws std::bad_alloc, with nothing changed.
