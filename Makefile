@@ -4,6 +4,9 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 CHECKED := .venv-checked
+FUZZED := .venv-fuzz
+FUZZ_TARGETS ?= $(basename $(notdir $(wildcard tests/fuzz/*.py)))
+FUZZ_SECONDS ?= 600
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 PIP := -m pip install --quiet --constraint constraints.txt
 
@@ -15,7 +18,7 @@ MODULES := $(subst /,.,$(basename $(filter %.pyx,$(FILES))))
 LISTING := files-$(firstword $(shell echo $(FILES) | cksum))
 
 .DEFAULT_GOAL := build
-.PHONY: help build test lint types checked bench format pin clean
+.PHONY: help build test lint types checked fuzz bench format pin clean
 
 help: ## list the targets
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "%-8s %s\n", $$1, $$2}'
@@ -40,6 +43,10 @@ checked: $(CHECKED)/built ## test the compiled modules with bounds checks and sa
 	LD_PRELOAD="$$(c++ -print-file-name=libasan.so) $$(c++ -print-file-name=libubsan.so)" \
 	ASAN_OPTIONS=detect_leaks=0 PYTHONMALLOC=malloc $(CHECKED)/bin/pytest tests/unit/indexes tests/property tests/differential $(ARGS)
 
+fuzz: $(FUZZED)/built ## look for inputs that break promises, FUZZ_SECONDS=600 for each of FUZZ_TARGETS
+	@set -e; for target in $(FUZZ_TARGETS); do \
+	  $(FUZZED)/bin/python tests/support/fuzzing.py $$target --seconds $(FUZZ_SECONDS) $(ARGS); done
+
 bench: build ## measure what docs/benchmarks.md tells; downloads Kafka once more
 	$(BIN)/python $(PIP) --group peers
 	$(BIN)/python -m benchmarks.language
@@ -54,12 +61,12 @@ format: build ## let ruff put the sources in shape
 pin: ## choose the newest versions of everything, into constraints.txt
 	$(PYTHON) -m venv --clear $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet --group dev --group peers --editable '.[local]'
+	$(BIN)/python -m pip install --quiet --group dev --group fuzz --group peers --editable '.[local]'
 	{ sed -n 1p constraints.txt; $(BIN)/python -m pip freeze --all --exclude-editable; } > $(VENV)/constraints.txt
 	mv $(VENV)/constraints.txt constraints.txt
 
 clean: ## remove all that these targets made
-	rm -rf $(VENV) $(CHECKED) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(CHECKED) $(FUZZED) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
 
 $(VENV)/ready: pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -86,4 +93,22 @@ $(CHECKED)/ready: pyproject.toml constraints.txt
 $(CHECKED)/built: $(CHECKED)/ready CMakeLists.txt $(COMPILED) $(CHECKED)/$(LISTING)
 	$(CHECKED)/bin/python $(PIP) --no-build-isolation --no-deps --editable . \
 	  --config-settings build-dir=build/checked --config-settings cmake.define.CHECKED=ON
+	@touch $@
+
+$(FUZZED)/ready: pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(FUZZED)
+	$(FUZZED)/bin/python $(PIP) pip
+	$(FUZZED)/bin/python $(PIP) --only-binary atheris --group fuzz || \
+	  { echo "Fuzzing needs atheris, whose wheels are for Linux on x86-64 and Python 3.11 to 3.13." >&2; exit 1; }
+	@touch $@
+
+$(FUZZED)/libfuzzer.so: $(FUZZED)/ready tests/fuzz/coverage.cpp
+	c++ -std=c++20 -O2 -Wall -Wextra -fPIC -shared -o $@ tests/fuzz/coverage.cpp -Wl,-z,muldefs -Wl,--whole-archive \
+	  "$$($(FUZZED)/bin/python -c 'import atheris; print(atheris.path())')/libclang_rt.fuzzer_no_main.a" \
+	  -Wl,--no-whole-archive
+
+# Not editable: atheris instruments only what Python's own loaders import.
+$(FUZZED)/built: $(FUZZED)/libfuzzer.so CMakeLists.txt $(FILES)
+	$(FUZZED)/bin/python $(PIP) --no-build-isolation --no-deps . --config-settings build-dir=build/fuzzed \
+	  --config-settings install.strip=false --config-settings cmake.define.CHECKED=ON --config-settings cmake.define.FUZZED=ON
 	@touch $@

@@ -106,7 +106,7 @@ def events_near(*nodes: Node) -> SearchStrategy[dict[str, Any]]:
     operands: dict[str, list[Value]] = {}
     for predicate, _ in itertools.chain.from_iterable(map(occurrences, nodes)):
         operands.setdefault(predicate.attribute, []).extend(predicate.operands)
-    near = {name: [*values, *map(_neighbour, values)] for name, values in operands.items()}
+    near = {name: [*values, *map(neighbour, values)] for name, values in operands.items()}
     return st.fixed_dictionaries(
         {name: st.sampled_from([*values * 5, None]) if values else _values() for name, values in near.items()}
     )
@@ -115,16 +115,16 @@ def events_near(*nodes: Node) -> SearchStrategy[dict[str, Any]]:
 def _values() -> SearchStrategy[Any]:
     return st.one_of(
         _numbers(),
-        _numbers().map(_neighbour),
+        _numbers().map(neighbour),
         st.sampled_from((math.inf, -math.inf, math.nan)),
         _strings(),
-        _strings().map(_neighbour),
+        _strings().map(neighbour),
         st.booleans(),
         st.none(),
     )
 
 
-def _neighbour(value: Value) -> Value:
+def neighbour(value: Value) -> Value:
     if isinstance(value, bool):
         return not value
     if isinstance(value, str):
