@@ -2,6 +2,7 @@ from collections.abc import Iterator, Mapping
 from os import PathLike
 from typing import Any, final
 
+import numpy as np
 from numpy.typing import NDArray
 
 @final
@@ -13,5 +14,5 @@ class FrozenIndex:
         columns: Mapping[str, NDArray[Any]] = ...,
         metadata: Mapping[str, Any] = ...,
     ) -> None: ...
-    def words(self) -> Iterator[memoryview | NDArray[Any]]: ...
+    def words(self, slots: NDArray[np.uint32]) -> Iterator[memoryview | NDArray[Any]]: ...
     def string_bytes(self) -> Iterator[bytearray]: ...

@@ -36,7 +36,8 @@ cdef class Index:
     cdef uint32_t slot_of(self, id) except? 0
     cdef vector[uint32_t] own_words(self, Expression expression) except *
     cdef int put_vector(self, uint32_t id, const vector[uint32_t]& words) except -1
-    cdef int put(self, uint32_t id, const uint32_t* words, uint32_t size, bint may_replace) except -1 nogil
+    cdef int put(self, uint32_t id, const uint32_t* words, uint32_t size) except -1 nogil
+    cdef uint32_t put_new(self, uint32_t id, const uint32_t* words, uint32_t size, uint32_t old) except? 0 nogil
     cdef void remove(self, uint32_t slot) noexcept nogil
     cdef void release(self, const uint32_t* words, uint32_t size) noexcept nogil
     cdef int put_many(self, const uint32_t[::1] ids, Expressions expressions) except -1

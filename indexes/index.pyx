@@ -310,11 +310,20 @@ cdef class Index:
         return own
 
     cdef int put_vector(self, uint32_t id, const vector[uint32_t]& words) except -1:
-        return self.put(id, words.data(), <uint32_t>words.size(), True)
+        return self.put(id, words.data(), <uint32_t>words.size())
 
-    cdef int put(self, uint32_t id, const uint32_t* words, uint32_t size, bint may_replace) except -1 nogil:
-        """Takes words with a reference to each of their strings; without success, gives those back."""
-        cdef uint32_t old = self.store.find(id) if may_replace else NO_SLOT, slot = NO_SLOT
+    cdef int put(self, uint32_t id, const uint32_t* words, uint32_t size) except -1 nogil:
+        """Takes words with a reference to each of their strings, in the place of what the id had; or gives those back."""
+        cdef uint32_t old = self.store.find(id), slot
+        slot = self.put_new(id, words, size, old)
+        self.store.bind(slot)
+        if old != NO_SLOT:
+            self.remove(old)
+        return 0
+
+    cdef uint32_t put_new(self, uint32_t id, const uint32_t* words, uint32_t size, uint32_t old) except? 0 nogil:
+        """The same, but the id keeps what it has, in the slot `old`: for that to be removed all is prepared."""
+        cdef uint32_t slot = NO_SLOT
         cdef bint done = False
         try:
             if old != NO_SLOT:
@@ -327,10 +336,7 @@ cdef class Index:
                 self.release(words, size)
                 if slot != NO_SLOT:
                     self.store.erase(slot)
-        self.store.bind(slot)
-        if old != NO_SLOT:
-            self.remove(old)
-        return 0
+        return slot
 
     cdef void remove(self, uint32_t slot) noexcept nogil:
         """Needs `prepare_erase`."""
@@ -371,21 +377,30 @@ cdef class Index:
     cdef int put_all(
         self, const uint32_t[::1] ids, Expressions expressions, const vector[StringId]& own, size_t* done
     ) except -1 nogil:
-        cdef vector[uint32_t] words
+        cdef vector[uint32_t] words, slots
         cdef const uint32_t* theirs
         cdef size_t index
-        cdef uint32_t size
+        cdef uint32_t size, slot
         cdef bint same = is_identity(own), fresh = self.store.size() == 0 and ascend(ids)
         self.store.reserve(&ids[0], <uint32_t>expressions.count)
-        for index in range(expressions.count):
-            theirs = expressions.words + expressions.starts[index]
-            size = <uint32_t>(expressions.starts[index + 1] - expressions.starts[index])
-            if not same:
-                words.assign(theirs, theirs + size)
-                translate(&words, own)
-                theirs = words.data()
-            done[0] = index + 1  # `put` gives back what it could not take
-            self.put(ids[index], theirs, size, not fresh)
+        if fresh:
+            slots.reserve(expressions.count)
+        try:
+            for index in range(expressions.count):
+                theirs = expressions.words + expressions.starts[index]
+                size = <uint32_t>(expressions.starts[index + 1] - expressions.starts[index])
+                if not same:
+                    words.assign(theirs, theirs + size)
+                    translate(&words, own)
+                    theirs = words.data()
+                done[0] = index + 1  # what could not be put was given back
+                if fresh:
+                    slot = self.put_new(ids[index], theirs, size, NO_SLOT)
+                    slots.push_back(slot)
+                else:
+                    self.put(ids[index], theirs, size)
+        finally:
+            self.store.bind_all(&ids[0], slots.data(), <uint32_t>slots.size())
         return 0
 
     cdef void release_rest(self, Expressions expressions, const vector[StringId]& own, size_t done) noexcept:

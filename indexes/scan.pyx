@@ -1,8 +1,8 @@
 """The engine without an index: it asks every expression, and so is the oracle for all others.
 
 Expressions are read where they are stored, one after the other; there is no structure beside them, so insertion and
-deletion cost nothing more. Each is asked for 64 events at once (`tile.pyx`), and a segment of 256 KiB for all events of
-the batch before the next one: it stays in the cache.
+deletion cost nothing more. Each is asked for 64 events at once (`tile.pyx`), and a block of 256 KiB for all events of the
+batch before the next one: it stays in the cache.
 """
 
 from libc.stdint cimport uint32_t
@@ -13,7 +13,8 @@ from tamis.indexes.store cimport DEAD, RECORD_HEADER, Base
 from tamis.indexes.tile cimport LANE_COUNT, Lanes, Tile, countr_zero
 from tamis.indexes.words cimport CONJUNCTION, EXISTS, PREDICATE, kind_of, operator_of
 
-# Expressions of a mapped snapshot that are asked for all events before the next ones.
+# What is asked for all events before the next: words of a segment, expressions of a mapped snapshot.
+cdef uint32_t BLOCK_WORDS = 64 * 1024
 cdef uint32_t BASE_BLOCK = 4096
 
 
@@ -27,14 +28,15 @@ cdef class Scan(Index):
 
     cdef int search(self, Matching matching) except -1:
         cdef Tile tile = matching
-        cdef uint32_t index, first = 0, based = self.store.base().count
+        cdef uint32_t index, first = 0, based = self.store.base().count, at
         with nogil:
             while first < based:
                 self.scan_base(tile, first, min(first + BASE_BLOCK, based))
                 first += BASE_BLOCK
             for index in range(self.store.segments().count()):
-                if self.store.segments().words(index) != NULL:
-                    self.scan_segment(tile, index)
+                at = 0
+                while self.store.segments().words(index) != NULL and at < self.store.segments()[index].used:
+                    at = self.scan_block(tile, index, at)
         return 0
 
     cdef int scan_base(self, Tile tile, uint32_t first, uint32_t end) except -1 nogil:
@@ -56,14 +58,17 @@ cdef class Scan(Index):
             event += LANE_COUNT
         return 0
 
-    cdef int scan_segment(self, Tile tile, uint32_t index) except -1 nogil:
+    cdef uint32_t scan_block(self, Tile tile, uint32_t index, uint32_t first) except 0 nogil:
+        """Of a segment, from a record on; where the next block begins."""
         cdef const uint32_t* words = self.store.segments().words(index)
-        cdef uint32_t event = 0, at, used = self.store.segments()[index].used
+        cdef uint32_t event = 0, at, used = self.store.segments()[index].used, end = first
         cdef Lanes lanes
+        while end < used and end - first < BLOCK_WORDS:
+            end += RECORD_HEADER + words[end + 1]
         while event < tile.hits.events():
             tile.enter_tile(event, min(LANE_COUNT, tile.hits.events() - event))
-            at = 0
-            while at < used:
+            at = first
+            while at < end:
                 if words[at] != DEAD and not is_hopeless(words + at + RECORD_HEADER, tile.places.data()):
                     tile.expressions += 1
                     tile.lanes(words + at + RECORD_HEADER, tile.all, True, &lanes)
@@ -72,7 +77,7 @@ cdef class Scan(Index):
                 at += RECORD_HEADER + words[at + 1]
             tile.leave_tile()
             event += LANE_COUNT
-        return 0
+        return end
 
     cdef bint add_hits(self, Tile tile, Lanes lanes, uint32_t id) except -1 nogil:
         """False if the tile's first event is given up: nothing more needs to be found."""

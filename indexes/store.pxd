@@ -39,6 +39,7 @@ cdef extern from "expression_store.hpp" namespace "tamis" nogil:
         void reserve(const uint32_t* ids, uint32_t count) except +
         uint32_t put(uint32_t id, const uint32_t* words, uint32_t size) except +
         void bind(uint32_t slot) noexcept
+        void bind_all(const uint32_t* ids, const uint32_t* slots, uint32_t count) noexcept
         void prepare_erase(uint32_t slot) except +
         void erase(uint32_t slot) noexcept
         bool compact(uint32_t words_max) except +
