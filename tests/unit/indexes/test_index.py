@@ -2,6 +2,7 @@
 
 import gc
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from tamis.indexes.errors import EventError, ExpressionError, IndexBusy, StaleBa
 from tamis.indexes.expressions import Expression, parse
 from tamis.indexes.index import Index
 from tamis.indexes.limits import Limits
+from tamis.indexes.snapshot import read_snapshot
 from tamis.indexes.vocabulary import Vocabulary
 
 Many = Expressions | Sequence[str | Expression]
@@ -182,6 +184,24 @@ def test_of_one_id_twice_the_last_one_stays(engine: str) -> None:
         assert (index[7].text, len(index), len(index.vocabulary)) == ("a = 3", 1, 1)
         assert index.match({"a": 1, "b": 1}).size == 0
         assert index.match({"a": 3}).tolist() == [7]
+
+
+def test_columns_give_an_index_no_more_than_they_hold(engine: str, tmp_path: Path) -> None:
+    """Neither strings of texts that were refused, nor more references than there are occurrences."""
+    wrong = ["b = ", "c matches '('", "d = 'y' and (e = 'z'", "f = 1 weight 0"]
+    columns, errors = parse_many(["a = 'x' and a = 'x'", *wrong, "a matches '^x' or a = '^x'", "a = 'x'"])
+    assert (len(columns), len(errors)) == (3, 4)
+    index = create(engine)
+    index.insert_many([3, 1, 2], columns)
+    assert [index.vocabulary.references(index.vocabulary.find(text) or 0) for text in ("a", "x", "^x")] == [5, 3, 2]
+    index.save(tmp_path / "snapshot")
+    other = create(engine)
+    other.insert_many([3, 1, 2], read_snapshot(tmp_path / "snapshot").expressions)
+    for emptied in (index, other):
+        for number in (1, 2, 3):
+            emptied.delete(number)
+        assert len(emptied.vocabulary) == 0
+    assert [expression.text for expression in columns][2] == 'a = "x"'
 
 
 def test_nothing_at_once_is_nothing(index: Index) -> None:
