@@ -276,7 +276,7 @@ class TestMany:
         assert len(expressions.vocabulary) == 3
 
     def test_what_was_refused_leaves_no_string(self) -> None:
-        texts = ['a = "x"', 'c matches "("', 'b = "y" and', 'e = 1 and f matches "[" and g = 2', 'd matches "ok"']
+        texts = ['a = "x"', 'e = 1 and f matches "[" and g = 2', 'b = "y" and', 'c matches "("', 'd matches "ok"']
         expressions, errors = parse_many(texts)
         assert [position for position, _error in errors] == [1, 2, 3]
         assert [expression.text for expression in expressions] == [texts[0], texts[4]]

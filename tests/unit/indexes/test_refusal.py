@@ -3,17 +3,16 @@
 import pytest
 
 from tamis.indexes.errors import ExpressionError
-from tamis.indexes.expressions import parse
+from tamis.indexes.expressions import DEFAULT_LIMITS, parse
 from tamis.indexes.limits import Limits
 
 OPERANDS = ("not", "exists", "missing", "(", "an attribute")
 NEGATABLE = ("between", "in", "starts", "ends", "contains", "matches")
 COMPARISONS = ("=", "!=", "<", "<=", ">", ">=")
 CONNECTIVES = ("and", "or", "xor", "xnor")
-DEFAULT = Limits()
 
 
-def refused(text: str, limits: Limits = DEFAULT) -> ExpressionError:
+def refused(text: str, limits: Limits = DEFAULT_LIMITS) -> ExpressionError:
     with pytest.raises(ExpressionError) as refusal:
         parse(text, limits)
     return refusal.value
@@ -119,7 +118,7 @@ class TestExpected:
         assert refused(text).expected == expected
 
     def test_a_broken_rule_expects_nothing(self) -> None:
-        """Nor does it tell what the text before it, which broke the grammar, was to have."""
+        """Nor what the text before it, which the same parser refused, was to have."""
         assert refused("a").expected
         assert refused("a = 1and").expected == ()
 
