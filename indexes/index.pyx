@@ -264,7 +264,7 @@ cdef class Index:
         return Matching.__new__(Matching)
 
     cdef int search(self, Matching matching) except -1:
-        raise NotImplementedError
+        raise NotImplementedError  # abstract
 
     cdef int adapt(self, EventBatch batch) except -1:
         return 0
@@ -313,7 +313,7 @@ cdef class Index:
         return self.put(id, words.data(), <uint32_t>words.size())
 
     cdef int put(self, uint32_t id, const uint32_t* words, uint32_t size) except -1 nogil:
-        """Takes words with a reference to each of their strings, in the place of what the id had; or gives those back."""
+        """Takes words with a reference to each of their strings, instead of what the id had; or gives those back."""
         cdef uint32_t old = self.store.find(id), slot
         slot = self.put_new(id, words, size, old)
         self.store.bind(slot)
