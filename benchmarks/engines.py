@@ -98,8 +98,8 @@ def measure_bulk(report: Report, engine: str, expressions: Expressions, folder: 
             target.flush()
             os.fsync(target.fileno())
 
-    names = ("insert_many", "copying its bytes in memory", "save", "copying the file, to the disk", "load")
-    names += ("reading the file's bytes", "freeze")
+    names = ["insert_many", "copying its bytes in memory", "save", "copying the file, to the disk", "load"]
+    names += ["reading the file's bytes", "freeze"]
     seconds = rounds(
         lambda: processor(lambda: filled(engine, expressions)),
         lambda: processor(in_memory.copy),
@@ -121,30 +121,28 @@ def measure_bulk(report: Report, engine: str, expressions: Expressions, folder: 
 def measure_single_writes(report: Report, engine: str, expressions: Expressions, texts: list[str]) -> None:
     index = filled(engine, expressions)
     count = len(expressions)
-    chosen = np.random.default_rng(1).permutation(count)[:_WRITES]
-    added = [expressions[int(place)] for place in chosen]
+    chosen = np.random.default_rng(1).permutation(count)[:_WRITES].tolist()
+    added = [expressions[place] for place in chosen]
     table = f"{engine}: single writes at {count:,}, in thread processor time"
 
-    def timed(what: str, works: list[Callable[[], object]]) -> None:
+    def timed(what: str, write: Callable[[int], object]) -> None:
+        """Write `_WRITES` times, told which time it is."""
         longest, began_all = 0.0, time.thread_time()
-        for work in works:
+        for turn in range(_WRITES):
             began = time.thread_time()
-            work()
+            write(turn)
             longest = max(longest, time.thread_time() - began)
-        mean = (time.thread_time() - began_all) / len(works)
+        mean = (time.thread_time() - began_all) / _WRITES
         report.row(table, what=what, a_second=1 / mean, longest_ms=longest * 1e3)
 
     gc.collect()
     gc.disable()
-    timed("insert of an Expression", [lambda e=e, i=i: index.insert(count + i, e) for i, e in enumerate(added)])
-    timed("insert of a text", [lambda t=texts[p], i=i: index.insert(2 * count + i, t) for i, p in enumerate(chosen)])
+    timed("insert of an Expression", lambda turn: index.insert(count + turn, added[turn]))
+    timed("insert of a text", lambda turn: index.insert(2 * count + turn, texts[chosen[turn]]))
     frozen = index.freeze()
-    timed(
-        "replace, while a frozen index is kept",
-        [lambda e=e, p=int(p): index.insert(p, e) for p, e in zip(chosen, added, strict=True)],
-    )
+    timed("replace, while a frozen index is kept", lambda turn: index.insert(chosen[turn], added[turn]))
     del frozen
-    timed("delete", [lambda p=int(p): index.delete(p) for p in chosen])
+    timed("delete", lambda turn: index.delete(chosen[turn]))
     gc.enable()
 
 

@@ -3,8 +3,10 @@
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 import reference
 from fuzzing import fuzz, instrumented
@@ -43,7 +45,8 @@ def check(data: bytes) -> None:
     kind, rest = data[:1], data[1:]
     if kind == bytes([WORDS]):
         words = np.frombuffer(rest[: len(rest) // 4 * 4], "<u4")
-        ends = {"ids": np.zeros(1, np.uint32), "starts": np.array([0, len(words)], np.uint64), "words": words}
+        starts = np.array([0, len(words)], np.uint64)
+        ends: dict[str, NDArray[Any]] = {"ids": np.zeros(1, np.uint32), "starts": starts, "words": words}
         Parts({"engine": "scan", "expressions": 1, "metadata": {}}, KNOWN.sections | ends).write(FILE)
     elif kind == bytes([MANIFEST]):
         write_manifest(FILE, BODY, rest)
