@@ -56,6 +56,7 @@ cdef class Parser(Lexer):
     cdef bint parse(self, const char* text, size_t length) except -1 nogil:
         cdef bint done = False
         self.begin(text, length)
+        self.pool.clear()
         self.depth = 0
         self.predicates = 0
         self.expected = 0
@@ -136,6 +137,7 @@ cdef class Parser(Lexer):
                 return False
         if not self.predicate():
             return False
+        self.pool.clear()  # and no sooner: an attribute in backticks is in it before its predicate begins
         self.operand_done()
         return True
 
@@ -235,7 +237,6 @@ cdef class Parser(Lexer):
         self.predicates += 1
         if self.predicates > self.bounds.predicates:
             return self.fail(TOO_MANY_PREDICATES)
-        self.pool.clear()
         self.words.push_back(PREDICATE)
         if self.symbol == EXISTS_WORD or self.symbol == MISSING_WORD:
             relation = EXISTS if self.symbol == EXISTS_WORD else MISSING
