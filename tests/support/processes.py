@@ -15,6 +15,8 @@ def is_alive(pid: int) -> bool:
     status = Path(f"/proc/{pid}/stat")
     try:
         return status.read_text().rsplit(")", 1)[1].split()[0] != "Z"
+    except ProcessLookupError:
+        return False  # it ended between the opening of its status and the reading
     except FileNotFoundError:
         return not Path("/proc/self").exists()  # it ended just now, or this is no Linux
 
