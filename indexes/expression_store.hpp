@@ -207,6 +207,10 @@ class FrozenStore {
   bool holds(std::uint32_t slot) const noexcept { return slots_.find(slot) != nullptr; }
   std::uint32_t id(std::uint32_t slot) const noexcept { return slots_.find(slot)->id; }
 
+  // Both need a slot in use: the words' place comes nearer, and when it is there, the words.
+  void prefetch_place(std::uint32_t slot) const noexcept { slots_.prefetch(slot); }
+  void prefetch_words(std::uint32_t slot) const noexcept { __builtin_prefetch(words(slot).data); }
+
   // Needs a slot in use.
   Words words(std::uint32_t slot) const noexcept {
     const Place* const place = slots_.find(slot);

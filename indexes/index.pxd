@@ -29,6 +29,8 @@ cdef class Index:
     cdef int search(self, Matching matching) except -1
     # To events like these.
     cdef int adapt(self, EventBatch batch) except -1
+    # A step of some 10 us of whatever there is to be improved; whether there is more.
+    cdef bint tidy(self) except -1
     cdef size_t structure_bytes(self) noexcept
     cdef dict structure(self)
 

@@ -211,7 +211,7 @@ cdef class Index:
         end = monotonic() + seconds
         self.begin_write()
         try:
-            while self.store.compact(WORDS_A_STEP):
+            while self.store.compact(WORDS_A_STEP) or self.tidy():
                 if monotonic() >= end:
                     return True
             return False
@@ -268,6 +268,9 @@ cdef class Index:
 
     cdef int adapt(self, EventBatch batch) except -1:
         return 0
+
+    cdef bint tidy(self) except -1:
+        return False
 
     cdef size_t structure_bytes(self) noexcept:
         return 0

@@ -33,6 +33,7 @@ cdef class NormalForm:
     cdef vector[uint32_t] clause_leaves
     cdef vector[uint32_t] clause_starts
     cdef vector[uint32_t] cover_leaves
+    cdef vector[uint64_t] cover_bits
     # Of a form that Python asked for: holds the strings.
     cdef Expression expression
 
@@ -42,6 +43,12 @@ cdef class NormalForm:
     cdef vector[Part] pending
     cdef vector[uint64_t] counts
     cdef vector[double] costs
+    # Of the last cover: whether a node is in it, and an `and`'s child that is.
+    cdef vector[bint] covered
+    cdef vector[Part] chosen
+    cdef vector[uint64_t] required
+    cdef vector[uint64_t] contexts
+    cdef vector[uint64_t] leaf_contexts
 
     # Takes an expression's words; what was there before is gone.
     cdef int build(self, const uint32_t* node) except -1 nogil
@@ -49,6 +56,10 @@ cdef class NormalForm:
     cdef bint split(self, uint32_t clauses_max) except -1 nogil
     # A cover whose leaves' costs add up to little; infinite if a part has none but leaves of infinite cost.
     cdef double find_cover(self, const double* leaf_costs) except -1 nogil
+
+    # After `find_cover`: for each leaf of the cover, the bits of all leaves that are true wherever the expression is true
+    # by way of this one; of each leaf's bits, which are given.
+    cdef int mark_cover(self, const uint64_t* leaf_bits) except -1 nogil
 
     cdef uint32_t leaf_count(self) noexcept nogil
     cdef const uint32_t* leaf(self, uint32_t index) noexcept nogil
@@ -69,4 +80,5 @@ cdef class NormalForm:
     cdef int absorb(self, vector[vector[uint32_t]]* found) except -1 nogil
     cdef double cost_of(self, Part part, const double* leaf_costs) noexcept nogil
     cdef int collect(self, const double* leaf_costs) except -1 nogil
+    cdef void narrow(self, Part part, uint64_t bits) noexcept nogil
     cdef uint32_t number(self, Part part) noexcept

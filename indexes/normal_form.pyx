@@ -406,8 +406,8 @@ cdef class NormalForm:
         cdef Inner inner
         cdef uint32_t child
         cdef Part part, best
-        cdef vector[bint] seen
-        seen.resize(self.inners.size(), False)
+        self.covered.assign(self.inners.size(), False)
+        self.chosen.assign(self.inners.size(), NONE)
         self.pending.assign(1, self.root_part)
         while not self.pending.empty():
             part = self.pending.back()
@@ -415,24 +415,68 @@ cdef class NormalForm:
             if not part & INNER:
                 self.cover_leaves.push_back(part)
                 continue
-            if seen[place(part)]:
+            if self.covered[place(part)]:
                 continue
-            seen[place(part)] = True
+            self.covered[place(part)] = True
             inner = self.inners[place(part)]
             best = self.children[inner.first]
             for child in range(inner.count):
-                part = self.children[inner.first + child]
                 if inner.kind == DISJUNCTION:
-                    self.pending.push_back(part)
-                elif self.cost_of(part, leaf_costs) < self.cost_of(best, leaf_costs):
-                    best = part
+                    self.pending.push_back(self.children[inner.first + child])
+                elif self.cost_of(self.children[inner.first + child], leaf_costs) < self.cost_of(best, leaf_costs):
+                    best = self.children[inner.first + child]
             if inner.kind == CONJUNCTION:
                 self.pending.push_back(best)
+                self.chosen[place(part)] = best
         sort(self.cover_leaves.begin(), self.cover_leaves.end())
         self.cover_leaves.erase(
             unique(self.cover_leaves.begin(), self.cover_leaves.end()), self.cover_leaves.end()
         )
         return 0
+
+    cdef int mark_cover(self, const uint64_t* leaf_bits) except -1 nogil:
+        cdef Inner inner
+        cdef uint64_t bits
+        cdef size_t index
+        cdef uint32_t child
+        cdef Part part
+        self.required.clear()
+        for index in range(self.inners.size()):
+            inner = self.inners[index]
+            bits = 0 if inner.kind == CONJUNCTION else <uint64_t>-1
+            for child in range(inner.count):
+                part = self.children[inner.first + child]
+                if inner.kind == CONJUNCTION:
+                    bits |= self.required[place(part)] if part & INNER else leaf_bits[part]
+                else:
+                    bits &= self.required[place(part)] if part & INNER else leaf_bits[part]
+            self.required.push_back(bits)
+        self.contexts.assign(self.inners.size(), <uint64_t>-1)
+        self.leaf_contexts.assign(self.leaf_count(), <uint64_t>-1)
+        self.narrow(self.root_part, 0)
+        for index in range(self.inners.size(), 0, -1):  # parents first
+            if not self.covered[index - 1]:
+                continue
+            inner = self.inners[index - 1]
+            bits = self.contexts[index - 1] | self.required[index - 1]
+            if inner.kind == CONJUNCTION:
+                self.narrow(self.chosen[index - 1], bits)
+            else:
+                for child in range(inner.count):
+                    self.narrow(self.children[inner.first + child], bits)
+        self.cover_bits.clear()
+        for index in range(self.cover_leaves.size()):
+            self.cover_bits.push_back(
+                self.leaf_contexts[self.cover_leaves[index]] | leaf_bits[self.cover_leaves[index]]
+            )
+        return 0
+
+    cdef void narrow(self, Part part, uint64_t bits) noexcept nogil:
+        """A part that may be reached in several ways has what it has in all of them."""
+        if part & INNER:
+            self.contexts[place(part)] &= bits
+        else:
+            self.leaf_contexts[part] &= bits
 
 
 cdef inline bint holds_all(vector[uint32_t]* clause, vector[uint32_t]* other) noexcept nogil:

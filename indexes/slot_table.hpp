@@ -36,6 +36,9 @@ class SlotTable {
     return item.vacant() ? nullptr : &item;
   }
 
+  // Brings the item of an id in use nearer.
+  void prefetch(std::uint32_t id) const noexcept { __builtin_prefetch(&chunks_[id / chunk_ids]->items[id % chunk_ids]); }
+
   // The item of an id in use, to be written. Throws std::bad_alloc.
   Item& at(std::uint32_t id) { return own(id / chunk_ids).items[id % chunk_ids]; }
 

@@ -31,6 +31,8 @@ cdef extern from "expression_store.hpp" namespace "tamis" nogil:
         bool holds(uint32_t slot) noexcept
         uint32_t id(uint32_t slot) noexcept
         Words words(uint32_t slot) noexcept
+        void prefetch_place(uint32_t slot) noexcept
+        void prefetch_words(uint32_t slot) noexcept
 
     cdef cppclass ExpressionStore(FrozenStore):
         ExpressionStore() except +

@@ -5,20 +5,16 @@ instructions for all of them. `not` needs no third truth value: instead of where
 false, and where it is unknown is in neither answer.
 """
 
-from libc.stdint cimport INT32_MAX, INT32_MIN, int32_t, int64_t, uint32_t, uint64_t
+from libc.stdint cimport INT32_MAX, INT32_MIN, int32_t, int64_t, uint32_t
 from libc.string cimport memcpy, memset
 
 from tamis.indexes.matching cimport Matching
+from tamis.indexes.small cimport HOLDS, is_small
 from tamis.indexes.truth cimport FALSE, TRUE, Truth, Value, asks_pattern, is_xnor, predicate_truth
 from tamis.indexes.vocabulary cimport NO_STRING, StringId
 from tamis.indexes.words cimport (
-    BETWEEN, BOOLEAN, CHAIN, CONJUNCTION, EXISTS, LONG, NEGATION, NOT_BETWEEN, NOT_EQUAL, NOTHING, PREDICATE, SHORT,
-    STRING, Kind, Type, count_of, first_child, first_type, kind_of, node_size, operator_of, second_type,
-)
-
-# Three bits an operator, from EQUAL to NOT_BETWEEN: whether it holds below, within and above its bounds.
-cdef uint64_t HOLDS = (
-    0b010 | 0b101 << 3 | 0b001 << 6 | 0b110 << 9 | 0b011 << 12 | 0b100 << 15 | 0b010 << 18 | 0b101 << 21
+    BETWEEN, BOOLEAN, CHAIN, CONJUNCTION, EXISTS, LONG, NEGATION, NOTHING, PREDICATE, SHORT, STRING, Kind, Type,
+    count_of, first_child, first_type, kind_of, node_size, operator_of,
 )
 
 
@@ -123,7 +119,7 @@ cdef class Tile(Matching):
         cdef Lanes small, present, others
         cdef const Column* column
         cdef Standing standing
-        cdef uint64_t holds
+        cdef uint32_t holds
         self.predicates += 1
         if place == 0:
             found[0] = among if relation >= EXISTS and (relation == EXISTS) != wanted else 0
@@ -141,7 +137,7 @@ cdef class Tile(Matching):
             standing = standing_of(
                 &column.small[0], small, <int32_t>node[2], <int32_t>node[2 + (relation >= BETWEEN)]
             )
-            holds = HOLDS >> 3 * relation ^ (0 if wanted else 0b111)
+            holds = <uint32_t>HOLDS >> 3 * relation ^ (0 if wanted else 0b111)
             found[0] = small & (
                 (~standing.not_below if holds & 1 else 0)
                 | (standing.not_below & ~standing.above if holds & 2 else 0)
@@ -179,11 +175,3 @@ cdef class Tile(Matching):
             Matching.memory_bytes(self) + self.places.capacity() * sizeof(uint32_t)
             + self.columns.capacity() * sizeof(Column) + self.attributes.capacity() * sizeof(StringId)
         )
-
-
-cdef inline bint is_small(uint32_t header) noexcept nogil:
-    """Whether 32 bits of a value of the operands' type say all that the predicate asks."""
-    cdef int relation = operator_of(header)
-    if first_type(header) == SHORT:
-        return relation < BETWEEN or relation <= NOT_BETWEEN and second_type(header) == SHORT
-    return relation <= NOT_EQUAL and (first_type(header) == STRING or first_type(header) == BOOLEAN)

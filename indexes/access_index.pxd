@@ -1,0 +1,57 @@
+from libc.stdint cimport uint32_t, uint64_t
+from libcpp.deque cimport deque
+from libcpp.vector cimport vector
+
+from tamis.indexes.access_keys cimport NumberRange
+from tamis.indexes.access_lists cimport AccessLists, AttributeColumn, ListKey, Signature
+from tamis.indexes.index cimport Index
+from tamis.indexes.normal_form cimport NormalForm
+from tamis.indexes.probe cimport Probe
+from tamis.indexes.vocabulary cimport StringId
+from tamis.indexes.words cimport Type
+
+
+# Finds expressions by access predicates.
+cdef class AccessIndex(Index):
+    # Owned.
+    cdef AccessLists* lists
+    # By slots: the leaf that a slot is found by; or where its leaves are, in `covers`; or NEVER, if by none.
+    cdef vector[uint32_t] choices
+    cdef deque[vector[uint32_t]] covers
+    cdef vector[uint32_t] free_covers
+    # The next slot to be looked at again, since the last learning; how many were moved.
+    cdef uint32_t reviewed
+    cdef uint64_t moved
+
+    # The expression in hand: its distinct predicates, and what finding it by each would cost.
+    cdef NormalForm form
+    cdef bint is_plain
+    cdef vector[const uint32_t*] leaves
+    cdef vector[double] costs
+    cdef vector[uint64_t] bits
+
+    cdef int read(self, uint32_t slot) except -1 nogil
+    cdef int use_columns(self) except -1 nogil
+    cdef void leave_columns(self, size_t count) noexcept nogil
+    cdef int choose(self, uint32_t slot) except -1 nogil
+    cdef uint32_t choose_plain(self, uint32_t slot) noexcept nogil
+    cdef int place_chosen(self, uint32_t slot, uint32_t choice) except -1 nogil
+    cdef void erase_chosen(self, uint32_t slot, uint32_t choice) noexcept nogil
+    cdef int place(self, const uint32_t* node, uint32_t slot, Signature signature, bint there) except -1 nogil
+    cdef int place_point(
+        self, uint32_t attribute, const uint32_t* at, Type type, uint32_t slot, Signature signature, bint there
+    ) except -1 nogil
+    cdef int place_booleans(self, const uint32_t* node, uint32_t slot, Signature signature, bint there) except -1 nogil
+    cdef int place_range(
+        self, uint32_t attribute, NumberRange range, uint32_t slot, Signature signature, bint there
+    ) except -1 nogil
+    cdef int place_strings(self, const uint32_t* node, uint32_t slot, Signature signature, bint there) except -1 nogil
+
+    cdef int find(self, Probe probe, uint32_t event) except -1 nogil
+    cdef int find_value(self, Probe probe, StringId attribute, size_t entry) except -1 nogil
+    cdef int find_point(self, Probe probe, ListKey key) except -1 nogil
+    cdef int try_all(self, Probe probe, uint32_t event, const vector[uint32_t]& slots) except -1 nogil
+
+    cdef int learn_value(self, Probe probe, AttributeColumn* column, size_t entry) except -1 nogil
+    cdef bint review(self, uint32_t steps) except -1 nogil
+    cdef bint is_worse(self, uint32_t slot) except -1 nogil

@@ -1,0 +1,476 @@
+"""Finding expressions by access predicates: what PSTBloom and PSTHash have in common.
+
+Of each expression predicates are picked of which one must hold where the expression does (of a conjunction one is
+enough), such that few events meet them; the expression is found by those (PS-Tree, 2018, section 5). What it needs
+besides is kept with it as a signature: a bit for each attribute that must be there. An event takes the lists that its
+values lead to, drops what asks for attributes that it lacks, and tries the rest.
+"""
+
+from libc.math cimport INFINITY
+from libc.stdint cimport UINT32_MAX, int32_t, uint32_t, uint64_t
+from libcpp.string cimport string
+from libcpp.string_view cimport string_view
+from libcpp.vector cimport vector
+
+from tamis.indexes.access_keys cimport (
+    NumberRange, double_of, is_parted, number_point, operand_point, range_above, range_below, range_of, small_point,
+    upper_bound,
+)
+from tamis.indexes.access_lists cimport (
+    NO_LIST, NUMBERS_END, ONE_OF_SEVERAL, STRINGS_END, AccessLists, AttributeColumn, ListKey, Signature, after_prefix,
+    after_string, key_of_double, make_room,
+)
+from tamis.indexes.batch cimport EventBatch
+from tamis.indexes.index cimport Index
+from tamis.indexes.matching cimport Matching
+from tamis.indexes.normal_form cimport NormalForm
+from tamis.indexes.probe cimport Probe
+from tamis.indexes.selectivity cimport cost_of
+from tamis.indexes.truth cimport Value, number_at
+from tamis.indexes.vocabulary cimport NO_STRING, StringId
+from tamis.indexes.words cimport (
+    BETWEEN, BOOLEAN, CONJUNCTION, EQUAL, EXISTS, GREATER, GREATER_EQUAL, IN, LESS, LESS_EQUAL, MISSING, NOT_BETWEEN,
+    NOT_EQUAL, NOT_IN, PREDICATE, STARTS_WITH, STRING, Type, count_of, first_child, first_type, kind_of, operator_of,
+    predicate_size, words_of,
+)
+
+# What `choices` says other than a leaf.
+cdef uint32_t NEVER = UINT32_MAX
+cdef uint32_t COVER = <uint32_t>1 << 31
+# Predicates with ends in one leaf of a PS-Tree.
+cdef uint32_t LEAF_MAX = 16
+# How far ahead of their trial the words of candidates are fetched.
+cdef size_t AHEAD = 8
+# Of an attribute, values that are kept of those that were learned.
+cdef size_t SAMPLE = 256
+# After so many events the older half of what was learned counts half.
+cdef double MEMORY = 16384
+# A choice that became this much dearer than the best one is changed.
+cdef double WORSE = 2
+cdef uint32_t REVIEWED_A_STEP = 64
+
+
+cdef class AccessIndex(Index):
+    """Finds expressions by a predicate of theirs that events seldom meet."""
+
+    def __cinit__(self, *args, **options):
+        self.lists = new AccessLists(LEAF_MAX)
+        self.form = NormalForm.__new__(NormalForm)
+        self.reviewed = UINT32_MAX
+
+    def __dealloc__(self):
+        del self.lists
+
+    cdef Matching new_matching(self):
+        return Probe.__new__(Probe)
+
+    # Writing.
+
+    cdef int add(self, uint32_t slot) except -1 nogil:
+        cdef bint done = False
+        if slot >= self.choices.size():
+            self.choices.resize(max(<size_t>slot + 1, self.choices.size() + self.choices.size() // 4), NEVER)
+        self.read(slot)
+        self.use_columns()
+        try:
+            self.choose(slot)
+            done = True
+        finally:
+            if not done:
+                self.leave_columns(self.leaves.size())
+        return 0
+
+    cdef void drop(self, uint32_t slot) noexcept nogil:
+        self.read(slot)
+        self.erase_chosen(slot, self.choices[slot])
+        self.leave_columns(self.leaves.size())
+        if self.store.size() == 1:  # it was the last one
+            self.choices.clear()
+            self.choices.shrink_to_fit()
+            self.covers.clear()
+            self.free_covers.clear()
+            self.free_covers.shrink_to_fit()
+
+    cdef int read(self, uint32_t slot) except -1 nogil:
+        """Takes an expression in hand: its predicates, without negations."""
+        cdef const uint32_t* node = self.store.words(slot).data
+        cdef uint32_t at, leaf
+        self.leaves.clear()
+        self.is_plain = True
+        if kind_of(node[0]) == PREDICATE:
+            self.leaves.push_back(node)
+            return 0
+        if kind_of(node[0]) == CONJUNCTION:
+            at = first_child(node)
+            for leaf in range(count_of(node[0])):
+                if kind_of(node[at]) != PREDICATE:
+                    break
+                self.leaves.push_back(node + at)
+                at += predicate_size(node + at)
+            if self.leaves.size() == count_of(node[0]):
+                return 0
+        self.is_plain = False
+        self.form.build(node)
+        self.leaves.clear()
+        for leaf in range(self.form.leaf_count()):
+            self.leaves.push_back(self.form.leaf(leaf))
+        return 0
+
+    cdef int use_columns(self) except -1 nogil:
+        """The columns of its attributes are there as long as it is."""
+        cdef size_t used = 0
+        cdef const uint32_t* node
+        cdef AttributeColumn* column
+        try:
+            while used < self.leaves.size():
+                self.lists.use(self.leaves[used][1])
+                used += 1
+        finally:
+            if used < self.leaves.size():
+                self.leave_columns(used)
+        for node in self.leaves:
+            if LESS <= operator_of(node[0]) <= NOT_BETWEEN and first_type(node[0]) != STRING:
+                column = self.lists.column(node[1])
+                column.span(double_of(number_at(node + 2, first_type(node[0]))))
+                if operator_of(node[0]) >= BETWEEN:
+                    column.span(double_of(upper_bound(node)))
+        return 0
+
+    cdef void leave_columns(self, size_t count) noexcept nogil:
+        cdef size_t leaf
+        for leaf in range(count):
+            self.lists.leave(self.leaves[leaf][1])
+
+    cdef int choose(self, uint32_t slot) except -1 nogil:
+        """Picks what the expression in hand is found by, and puts it there."""
+        cdef uint32_t choice = NEVER
+        cdef size_t leaf
+        cdef bint done = False
+        self.costs.clear()
+        for leaf in range(self.leaves.size()):
+            self.costs.push_back(cost_of(self.lists, self.leaves[leaf]))
+        if self.is_plain:
+            choice = self.choose_plain(slot)
+        elif self.form.find_cover(self.costs.data()) != INFINITY:
+            if self.form.cover_leaves.size() == 1:
+                choice = self.form.cover_leaves[0]
+            elif self.free_covers.empty():
+                make_room(self.free_covers, self.covers.size() + 1)
+                self.covers.push_back(self.form.cover_leaves)
+                choice = COVER | <uint32_t>(self.covers.size() - 1)
+            else:
+                choice = COVER | self.free_covers.back()
+                self.covers[self.free_covers.back()] = self.form.cover_leaves
+                self.free_covers.pop_back()
+        try:
+            self.place_chosen(slot, choice)
+            self.choices[slot] = choice
+            done = True
+        finally:
+            if not done:
+                self.erase_chosen(slot, choice)
+        return 0
+
+    cdef uint32_t choose_plain(self, uint32_t slot) noexcept nogil:
+        """The cheapest predicate of a conjunction."""
+        cdef size_t leaf
+        cdef uint32_t best = NEVER
+        cdef double least = INFINITY
+        for leaf in range(self.costs.size()):
+            if self.costs[leaf] < least:
+                least = self.costs[leaf]
+                best = <uint32_t>leaf
+        return best
+
+    cdef int place_chosen(self, uint32_t slot, uint32_t choice) except -1 nogil:
+        cdef size_t index
+        cdef uint32_t leaf
+        cdef Signature all = 0
+        self.bits.clear()
+        for index in range(self.leaves.size()):
+            self.bits.push_back(
+                self.lists.bit(self.leaves[index][1]) if operator_of(self.leaves[index][0]) != MISSING else 0
+            )
+            all |= self.bits.back()
+        if choice == NEVER:
+            self.lists.always.insert(slot, all if self.is_plain else 0)
+        elif self.is_plain:
+            self.place(self.leaves[choice], slot, all, True)
+        else:
+            self.form.mark_cover(self.bits.data())
+            all = ONE_OF_SEVERAL if self.form.cover_leaves.size() > 1 else 0
+            for index in range(self.form.cover_leaves.size()):
+                leaf = self.form.cover_leaves[index]
+                self.place(self.leaves[leaf], slot, self.form.cover_bits[index] | all, True)
+        return 0
+
+    cdef void erase_chosen(self, uint32_t slot, uint32_t choice) noexcept nogil:
+        cdef uint32_t leaf
+        if choice == NEVER:
+            self.lists.always.erase(slot)
+        elif choice & COVER:
+            for leaf in self.covers[choice ^ COVER]:
+                self.place(self.leaves[leaf], slot, 0, False)
+            self.covers[choice ^ COVER].clear()
+            self.covers[choice ^ COVER].shrink_to_fit()
+            self.free_covers.push_back(choice ^ COVER)
+        else:
+            self.place(self.leaves[choice], slot, 0, False)
+
+    cdef int place(self, const uint32_t* node, uint32_t slot, Signature signature, bint there) except -1 nogil:
+        """Puts a slot where an event that meets a predicate finds it, or takes it from there."""
+        cdef int relation = operator_of(node[0])
+        cdef Type type = first_type(node[0])
+        cdef uint32_t member
+        if relation == EXISTS:
+            if there:
+                self.lists.column(node[1]).any.insert(slot, signature)
+            else:
+                self.lists.column(node[1]).any.erase(slot)
+        elif relation == EQUAL:
+            self.place_point(node[1], node + 2, type, slot, signature, there)
+        elif relation == IN:
+            for member in range(node[2]):
+                self.place_point(node[1], node + 3 + member * words_of(type), type, slot, signature, there)
+        elif type == BOOLEAN:  # what differs from one is the other, if the other is not asked against, too
+            self.place_booleans(node, slot, signature, there)
+        elif type == STRING:
+            self.place_strings(node, slot, signature, there)
+        elif relation == NOT_EQUAL or relation == NOT_IN or relation == NOT_BETWEEN and not is_parted(node):
+            self.place_range(node[1], NumberRange(0, NUMBERS_END()), slot, signature, there)
+        elif relation == NOT_BETWEEN:
+            self.place_range(node[1], range_below(node), slot, signature, there)
+            self.place_range(node[1], range_above(node), slot, signature, there)
+        else:
+            self.place_range(node[1], range_of(node), slot, signature, there)
+        return 0
+
+    cdef int place_point(
+        self, uint32_t attribute, const uint32_t* at, Type type, uint32_t slot, Signature signature, bint there
+    ) except -1 nogil:
+        if there:
+            self.lists.insert_point(operand_point(attribute, at, type), slot, signature)
+        else:
+            self.lists.erase_point(operand_point(attribute, at, type), slot)
+        return 0
+
+    cdef int place_booleans(self, const uint32_t* node, uint32_t slot, Signature signature, bint there) except -1 nogil:
+        """Of `!=` and `not in`."""
+        cdef const uint32_t* at = node + (3 if operator_of(node[0]) == NOT_IN else 2)
+        cdef uint32_t count = node[2] if operator_of(node[0]) == NOT_IN else 1, value
+        for value in range(2):
+            if at[0] != value and at[count - 1] != value:
+                self.place_point(node[1], &value, BOOLEAN, slot, signature, there)
+        return 0
+
+    cdef int place_range(
+        self, uint32_t attribute, NumberRange range, uint32_t slot, Signature signature, bint there
+    ) except -1 nogil:
+        if there:
+            self.lists.insert_numbers(attribute, range.first, range.end, slot, signature)
+        else:
+            self.lists.erase_numbers(attribute, range.first, range.end, slot)
+        return 0
+
+    cdef int place_strings(self, const uint32_t* node, uint32_t slot, Signature signature, bint there) except -1 nogil:
+        cdef int relation = operator_of(node[0])
+        cdef string_view text = self.vocabulary.table.view(node[2])
+        cdef string first, end = STRINGS_END()
+        if relation == STARTS_WITH:
+            first = string(text.data(), text.size())
+            end = after_prefix(text)
+        elif relation == GREATER_EQUAL or relation == BETWEEN:
+            first = string(text.data(), text.size())
+        elif relation == GREATER:
+            first = after_string(text)
+        elif relation == LESS:
+            end = string(text.data(), text.size())
+        elif relation == LESS_EQUAL:
+            end = after_string(text)
+        if relation == BETWEEN:
+            end = after_string(self.vocabulary.table.view(node[3]))
+        if first < end:  # nothing is below the empty string
+            if there:
+                self.lists.insert_strings(node[1], first, end, slot, signature)
+            else:
+                self.lists.erase_strings(node[1], first, end, slot)
+        return 0
+
+    # Matching.
+
+    cdef int search(self, Matching matching) except -1:
+        cdef Probe probe = matching
+        cdef uint32_t event = 0
+        with nogil:
+            while event < probe.hits.events():
+                self.find(probe, event)
+                event += 1
+        return 0
+
+    cdef int find(self, Probe probe, uint32_t event) except -1 nogil:
+        """All that one event satisfies."""
+        cdef size_t entry, begin = probe.batch.starts[probe.first + event], end = probe.batch.starts[probe.first + event + 1]
+        cdef Signature signature = 0
+        cdef StringId attribute
+        probe.enter(event)
+        for entry in range(begin, end):
+            attribute = probe.translated(probe.batch.attributes[entry])
+            if attribute != NO_STRING:
+                signature |= self.lists.bit(attribute)
+        probe.found.begin(signature)
+        for entry in range(begin, end):
+            attribute = probe.translated(probe.batch.attributes[entry])
+            if attribute != NO_STRING:
+                self.find_value(probe, attribute, entry)
+        probe.found.list(self.lists.always)
+        probe.found.end()
+        self.try_all(probe, event, probe.found.single)
+        self.try_all(probe, event, probe.found.several)
+        probe.leave(event)
+        return 0
+
+    cdef int find_value(self, Probe probe, StringId attribute, size_t entry) except -1 nogil:
+        cdef AttributeColumn* column = self.lists.column(attribute)
+        cdef Value value
+        if column == NULL:
+            return 0
+        value = probe.batch.value_at(entry)
+        self.lists.find_any(column[0], probe.found)
+        if value.type == STRING:
+            self.lists.find_string(column[0], string_view(value.data, value.size), probe.found)
+            if probe.cells[attribute].small != <int32_t>NO_STRING:
+                self.find_point(probe, small_point(attribute, STRING, <uint32_t>probe.cells[attribute].small))
+        elif value.type == BOOLEAN:
+            self.find_point(probe, small_point(attribute, BOOLEAN, <uint32_t>value.number.whole))
+        else:
+            self.lists.find_number(column[0], double_of(value.number), probe.found)
+            self.find_point(probe, number_point(attribute, value.number))
+        return 0
+
+    cdef int find_point(self, Probe probe, ListKey key) except -1 nogil:
+        cdef uint32_t number = self.lists.points.find(key)
+        if number != NO_LIST:
+            probe.found.list(self.lists.points[number])
+        return 0
+
+    cdef int try_all(self, Probe probe, uint32_t event, const vector[uint32_t]& slots) except -1 nogil:
+        cdef size_t index, count = slots.size()
+        for index in range(count + 2 * AHEAD):
+            if index < count:
+                self.store.prefetch_place(slots[index])
+            if AHEAD <= index < count + AHEAD:
+                self.store.prefetch_words(slots[index - AHEAD])
+            if index >= 2 * AHEAD:
+                if event >= probe.hits.events():  # it was given up
+                    return 0
+                probe.expressions += 1
+                if probe.holds(self.store.words(slots[index - 2 * AHEAD]).data):
+                    probe.hits.add(event, self.store.id(slots[index - 2 * AHEAD]))
+        return 0
+
+    # Learning.
+
+    cdef int adapt(self, EventBatch batch) except -1:
+        cdef Probe probe = Probe.__new__(Probe)
+        cdef AttributeColumn* column
+        cdef size_t place, entry, count = batch.size()
+        cdef StringId attribute
+        probe.begin(batch, self.vocabulary, 0, 1)
+        with nogil:
+            for place in range(self.lists.column_bound()):
+                column = self.lists.column_at(place)
+                if column != NULL:
+                    column.remember(count, MEMORY, SAMPLE // 2)
+            for entry in range(batch.attributes.size()):
+                attribute = probe.translated(batch.attributes[entry])
+                column = self.lists.column(attribute) if attribute != NO_STRING else NULL
+                if column != NULL:
+                    self.learn_value(probe, column, entry)
+            for place in range(self.lists.column_bound()):
+                column = self.lists.column_at(place)
+                if column != NULL:
+                    column.settle(SAMPLE)
+            self.reviewed = 0
+        return 0
+
+    cdef int learn_value(self, Probe probe, AttributeColumn* column, size_t entry) except -1 nogil:
+        cdef Value value = probe.batch.value_at(entry)
+        column.present += 1
+        if value.type == STRING:
+            column.point_codes.push_back(probe.translated(probe.batch.strings[entry]))
+        elif value.type == BOOLEAN:
+            column.point_codes.push_back(<uint64_t>value.number.whole)
+        else:
+            column.number_keys.push_back(key_of_double(double_of(value.number)))
+        return 0
+
+    cdef bint tidy(self) except -1:
+        with nogil:
+            return self.review(REVIEWED_A_STEP)
+
+    cdef bint review(self, uint32_t steps) except -1 nogil:
+        """Looks at some choices again, in the light of what was learned; whether there are more to be looked at."""
+        cdef uint32_t bound = min(self.store.slot_bound(), <uint32_t>self.choices.size())
+        cdef uint32_t slot, choice
+        while steps > 0 and self.reviewed < bound:
+            slot = self.reviewed
+            self.reviewed += 1
+            steps -= 1
+            if not self.store.holds(slot):
+                continue
+            self.read(slot)
+            if self.is_worse(slot):
+                self.erase_chosen(slot, self.choices[slot])
+                self.choices[slot] = NEVER
+                self.choose(slot)
+                self.moved += 1
+        return self.reviewed < bound
+
+    cdef bint is_worse(self, uint32_t slot) except -1 nogil:
+        """Whether the expression in hand would better be found by something else."""
+        cdef uint32_t choice = self.choices[slot]
+        cdef size_t leaf
+        cdef double best = INFINITY, now = 0
+        self.costs.clear()
+        for leaf in range(self.leaves.size()):
+            self.costs.push_back(cost_of(self.lists, self.leaves[leaf]))
+            best = min(best, self.costs.back())
+        if choice == NEVER:
+            return False
+        if choice & COVER:
+            for leaf in self.covers[choice ^ COVER]:
+                now += self.costs[leaf]
+        else:
+            now = self.costs[choice]
+        if not self.is_plain:
+            best = self.form.find_cover(self.costs.data())
+        return now > best * WORSE
+
+    # Reports.
+
+    cdef size_t structure_bytes(self) noexcept:
+        cdef size_t bytes = (
+            self.lists.memory_bytes() + (self.choices.capacity() + self.free_covers.capacity()) * sizeof(uint32_t)
+            + self.covers.size() * sizeof(vector[uint32_t])
+        )
+        for index in range(self.covers.size()):
+            bytes += self.covers[index].capacity() * sizeof(uint32_t)
+        return bytes
+
+    cdef dict structure(self):
+        cdef AttributeColumn* column
+        cdef size_t place, columns = 0, ranges = 0, leaves = 0
+        for place in range(self.lists.column_bound()):
+            column = self.lists.column_at(place)
+            if column != NULL:
+                columns += 1
+                ranges += column.range_count()
+                leaves += column.leaf_count()
+        return {
+            "attributes": columns,
+            "points": self.lists.points.size(),
+            "ranges": ranges,
+            "leaves": leaves,
+            "always": self.lists.always.size(),
+            "moved": self.moved,
+        }

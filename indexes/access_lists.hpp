@@ -1,0 +1,320 @@
+// By which of their predicates expressions are found, and what an event finds by them.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "key_domains.hpp"
+#include "list_table.hpp"
+#include "posting_list.hpp"
+#include "predicate_spaces.hpp"
+
+namespace tamis {
+
+// What is known of an attribute.
+struct AttributeColumn {
+  std::uint32_t attribute;
+  // Predicates of expressions in the index that ask about it.
+  std::uint32_t uses = 0;
+  // Found wherever there is a value.
+  PostingList any;
+  std::unique_ptr<PredicateSpaces<Numbers>> numbers;
+  std::unique_ptr<PredicateSpaces<Strings>> strings;
+  // Of learned events, weighed by age: how many there were, how many have the attribute; some of their values, sorted.
+  double seen = 0;
+  double present = 0;
+  std::vector<std::uint64_t> number_keys;
+  std::vector<std::uint64_t> point_codes;
+  // The least and the greatest number that predicates name.
+  double least = std::numeric_limits<double>::infinity();
+  double greatest = -std::numeric_limits<double>::infinity();
+
+  std::uint32_t range_count() const noexcept {
+    return (numbers == nullptr ? 0 : numbers->size()) + (strings == nullptr ? 0 : strings->size());
+  }
+  std::size_t leaf_count() const noexcept {
+    return (numbers == nullptr ? 0 : numbers->leaf_count()) + (strings == nullptr ? 0 : strings->leaf_count());
+  }
+
+  // Makes room in what was learned for so many events more: beyond the greatest number all of it counts half.
+  void remember(std::size_t events, double events_max, std::size_t values_max) noexcept {
+    seen += static_cast<double>(events);
+    if (seen > events_max) {
+      seen /= 2;
+      present /= 2;
+    }
+    thin(number_keys, values_max);
+    thin(point_codes, values_max);
+  }
+
+  // After values were added.
+  void settle(std::size_t values_max) noexcept {
+    for (std::vector<std::uint64_t>* const values : {&number_keys, &point_codes}) {
+      std::sort(values->begin(), values->end());
+      thin(*values, values_max);
+      if (values->capacity() > 2 * values_max) {
+        values->shrink_to_fit();
+      }
+    }
+  }
+
+  void span(double number) noexcept {
+    least = std::min(least, number);
+    greatest = std::max(greatest, number);
+  }
+
+  // Which part of the values is there, as far as is known; half a value more, since none seen is not none.
+  double share_of_numbers(std::uint64_t first, std::uint64_t end) const noexcept {
+    const auto from = std::lower_bound(number_keys.begin(), number_keys.end(), first);
+    return share(std::lower_bound(from, number_keys.end(), end) - from, number_keys.size());
+  }
+  double share_of_point(std::uint64_t code) const noexcept {
+    const auto equal = std::equal_range(point_codes.begin(), point_codes.end(), code);
+    return share(equal.second - equal.first, point_codes.size());
+  }
+
+ private:
+  // Of values in order, so many at equal distances.
+  static void thin(std::vector<std::uint64_t>& values, std::size_t values_max) noexcept {
+    const std::size_t count = values.size();
+    if (count > values_max) {
+      for (std::size_t index = 0; index < values_max; ++index) {
+        values[index] = values[index * count / values_max];
+      }
+      values.resize(values_max);
+    }
+  }
+
+  static double share(std::ptrdiff_t count, std::size_t all) noexcept {
+    return (static_cast<double>(count) + 0.5) / (static_cast<double>(all) + 1.0);
+  }
+};
+
+// What an event found: slots whose signatures it meets.
+class Candidates {
+ public:
+  void begin(Signature has) noexcept {
+    lacks_ = ~has & ~one_of_several;
+    single.clear();
+    several.clear();
+    lists_.clear();
+    looked_at = 0;
+  }
+
+  void one(std::uint32_t slot, Signature signature) {
+    ++looked_at;
+    if ((signature & lacks_) == 0) {
+      ((signature & one_of_several) != 0 ? several : single).push_back(slot);
+    }
+  }
+
+  // To be looked at by `end`, when its memory has come nearer.
+  void list(const PostingList& postings) {
+    if (postings.size() > 0) {
+      postings.prefetch();
+      lists_.push_back(&postings);
+    }
+  }
+
+  void end() {
+    for (const PostingList* const postings : lists_) {
+      postings->each_run([this](const Signature* signatures, const std::uint32_t* slots, std::uint32_t count) {
+        looked_at += count;
+        for (std::uint32_t index = 0; index < count; ++index) {
+          if ((signatures[index] & lacks_) == 0) [[unlikely]] {
+            ((signatures[index] & one_of_several) != 0 ? several : single).push_back(slots[index]);
+          }
+        }
+      });
+    }
+    std::sort(several.begin(), several.end());
+    several.erase(std::unique(several.begin(), several.end()), several.end());
+  }
+
+  std::size_t memory_bytes() const noexcept {
+    return (single.capacity() + several.capacity()) * sizeof(std::uint32_t) + lists_.capacity() * sizeof(lists_[0]);
+  }
+
+  // Each once: of those with one posting, of the others.
+  std::vector<std::uint32_t> single;
+  std::vector<std::uint32_t> several;
+  std::uint64_t looked_at = 0;
+
+ private:
+  Signature lacks_ = 0;
+  std::vector<const PostingList*> lists_;
+};
+
+// Postings under what their access predicates ask for: a value (a point), a range, or only that there is something.
+class AccessLists {
+ public:
+  static constexpr std::uint32_t none = ListTable::none;
+
+  using NumberRange = PredicateSpaces<Numbers>::Range;
+
+  explicit AccessLists(std::uint32_t leaf_max) : leaf_max_(leaf_max) {}
+
+  // The column of an attribute, or null.
+  const AttributeColumn* column(std::uint32_t attribute) const noexcept {
+    const std::uint32_t place = place_of(attribute);
+    return place == none ? nullptr : columns_[place].get();
+  }
+  AttributeColumn* column(std::uint32_t attribute) noexcept {
+    return const_cast<AttributeColumn*>(static_cast<const AccessLists*>(this)->column(attribute));
+  }
+
+  // The bit of an attribute that has a column, else 0. While there are few columns, each has a bit of its own.
+  Signature bit(std::uint32_t attribute) const noexcept {
+    const std::uint32_t place = place_of(attribute);
+    return place == none ? 0 : Signature{1} << (place % signature_bits);
+  }
+
+  // Makes the column, if there is none, and keeps it until it is left as often. Throws std::bad_alloc.
+  Signature use(std::uint32_t attribute) {
+    if (attribute >= places_.size()) {
+      places_.resize(std::max<std::size_t>(attribute + 1, places_.size() + places_.size() / 4), none);
+    }
+    if (places_[attribute] == none) {
+      auto made = std::make_unique<AttributeColumn>();
+      made->attribute = attribute;
+      if (free_.empty()) {
+        make_room(free_, columns_.size() + 1);
+        columns_.push_back(std::move(made));
+        places_[attribute] = static_cast<std::uint32_t>(columns_.size() - 1);
+      } else {
+        places_[attribute] = free_.back();
+        free_.pop_back();
+        columns_[places_[attribute]] = std::move(made);
+      }
+    }
+    ++column(attribute)->uses;
+    return bit(attribute);
+  }
+
+  // Needs an attribute that is used, and no postings under it if this is the last use.
+  void leave(std::uint32_t attribute) noexcept {
+    const std::uint32_t place = places_[attribute];
+    if (--columns_[place]->uses == 0) {
+      columns_[place].reset();
+      places_[attribute] = none;
+      free_.push_back(place);  // there is room: it was reserved
+      if (free_.size() == columns_.size()) {
+        std::vector<std::unique_ptr<AttributeColumn>>().swap(columns_);
+        std::vector<std::uint32_t>().swap(free_);
+        std::vector<std::uint32_t>().swap(places_);
+      }
+    }
+  }
+
+  // All of these need an attribute that is used. The insertions throw std::bad_alloc, and what was begun is then to be
+  // erased.
+  void insert_point(const ListKey& key, std::uint32_t slot, Signature signature) {
+    const std::uint32_t number = points.take(key);
+    try {
+      points[number].insert(slot, signature);
+    } catch (...) {
+      points.let_go(number);
+      throw;
+    }
+  }
+  void erase_point(const ListKey& key, std::uint32_t slot) noexcept {
+    const std::uint32_t number = points.find(key);
+    if (number != none && points[number].erase(slot)) {
+      points.let_go(number);
+    }
+  }
+
+  void insert_numbers(std::uint32_t attribute, std::uint64_t first, std::uint64_t end, std::uint32_t slot,
+                      Signature signature) {
+    AttributeColumn& held = *column(attribute);
+    if (held.numbers == nullptr) {
+      held.numbers = std::make_unique<PredicateSpaces<Numbers>>(leaf_max_);
+    }
+    held.numbers->insert({first, end}, slot, signature);
+  }
+  void erase_numbers(std::uint32_t attribute, std::uint64_t first, std::uint64_t end, std::uint32_t slot) noexcept {
+    AttributeColumn& held = *column(attribute);
+    if (held.numbers != nullptr) {
+      held.numbers->erase({first, end}, slot);
+    }
+  }
+
+  void insert_strings(std::uint32_t attribute, const std::string& first, const std::string& end, std::uint32_t slot,
+                      Signature signature) {
+    AttributeColumn& held = *column(attribute);
+    if (held.strings == nullptr) {
+      held.strings = std::make_unique<PredicateSpaces<Strings>>(leaf_max_);
+    }
+    held.strings->insert({first, end}, slot, signature);
+  }
+  void erase_strings(std::uint32_t attribute, const std::string& first, const std::string& end,
+                     std::uint32_t slot) noexcept {
+    AttributeColumn& held = *column(attribute);
+    if (held.strings != nullptr) {
+      held.strings->erase({first, end}, slot);
+    }
+  }
+
+  // What an event's value finds, but for points.
+  void find_any(const AttributeColumn& held, Candidates& found) const { found.list(held.any); }
+  void find_number(const AttributeColumn& held, double number, Candidates& found) const {
+    if (held.numbers != nullptr) {
+      find_in(*held.numbers, Numbers::key_of(number), found);
+    }
+  }
+  void find_string(const AttributeColumn& held, std::string_view text, Candidates& found) const {
+    if (held.strings != nullptr) {
+      find_in(*held.strings, text, found);
+    }
+  }
+
+  std::size_t column_bound() const noexcept { return columns_.size(); }
+  AttributeColumn* column_at(std::size_t place) noexcept { return columns_[place].get(); }
+
+  std::size_t memory_bytes() const noexcept {
+    std::size_t bytes = points.memory_bytes() + always.memory_bytes() + columns_.capacity() * sizeof(columns_[0]) +
+                        (places_.capacity() + free_.capacity()) * sizeof(std::uint32_t);
+    for (const std::unique_ptr<AttributeColumn>& held : columns_) {
+      if (held != nullptr) {
+        bytes += sizeof(AttributeColumn) + held->any.memory_bytes() +
+                 (held->number_keys.capacity() + held->point_codes.capacity()) * sizeof(std::uint64_t);
+        if (held->numbers != nullptr) {
+          bytes += sizeof(*held->numbers) + held->numbers->memory_bytes();
+        }
+        if (held->strings != nullptr) {
+          bytes += sizeof(*held->strings) + held->strings->memory_bytes();
+        }
+      }
+    }
+    return bytes;
+  }
+
+  ListTable points;
+  // What no value leads to.
+  PostingList always;
+
+ private:
+  std::uint32_t place_of(std::uint32_t attribute) const noexcept {
+    return attribute < places_.size() ? places_[attribute] : none;
+  }
+
+  template <class Spaces, class Value>
+  static void find_in(const Spaces& spaces, Value value, Candidates& found) {
+    spaces.visit(
+        value, [&](const PostingList& postings) { found.list(postings); },
+        [&](std::uint32_t slot, Signature signature) { found.one(slot, signature); });
+  }
+
+  std::uint32_t leaf_max_;
+  std::vector<std::uint32_t> places_;  // by attributes
+  std::vector<std::unique_ptr<AttributeColumn>> columns_;
+  std::vector<std::uint32_t> free_;
+};
+
+}  // namespace tamis
