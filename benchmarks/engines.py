@@ -9,25 +9,22 @@ scan (benchmarks/yardstick), on a workload that the yardstick makes itself. Time
 
 import argparse
 import gc
-import json
 import os
 import shutil
-import subprocess
 import tempfile
 import time
 from collections.abc import Callable
-from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 
 from benchmarks.report import Report
 from benchmarks.workloads.registry import WORKLOADS
+from benchmarks.yardstick import Yardstick
 from tamis.indexes import ENGINES, EventBatch, Expressions, Index, create, load, parse_many
 
 _ROUNDS = 5
 _WRITES = 20_000
-_YARDSTICK = Path(__file__).parent / "yardstick" / "yardstick.cpp"
 _YARDSTICK_WORKLOAD = ("100000", "100", "100", "5", "30", "0.2", "0.1")
 _SCANNED_EVENTS = 512
 
@@ -147,11 +144,10 @@ def measure_single_writes(report: Report, engine: str, expressions: Expressions,
 
 
 def measure_scan(report: Report, folder: Path) -> None:
-    program = folder / "yardstick"
-    compiler = os.environ.get("CXX", "c++")
-    subprocess.run([compiler, "-O3", "-march=native", "-std=c++20", _YARDSTICK, "-o", program], check=True)
-    subprocess.run([program, "make", folder, *_YARDSTICK_WORKLOAD], check=True)
-    index, events = yardstick_workload(folder)
+    yardstick = Yardstick.built(folder)
+    yardstick.make(*_YARDSTICK_WORKLOAD)
+    expressions, events = yardstick.workload(_SCANNED_EVENTS)
+    index = filled("scan", expressions)
     batches = {
         size: [EventBatch.from_events(events[at : at + size]) for at in range(0, len(events), size)]
         for size in (1, 64, 512)
@@ -161,13 +157,12 @@ def measure_scan(report: Report, folder: Path) -> None:
     def scan(size: int) -> float:
         return processor(lambda: found.update({str(size): sum(len(index.match_batch(b).ids) for b in batches[size])}))
 
-    def yardstick() -> float:
-        run = subprocess.run([program, "run", folder, "scan", str(len(events))], check=True, capture_output=True)
-        told = json.loads(run.stdout)
-        found["yardstick"] = told["ids"]
-        return float(told["us_an_event"]) * len(events) / 1e6
+    def plain() -> float:
+        run = yardstick.run("scan", len(events))
+        found["yardstick"] = run.ids
+        return run.us_an_event * len(events) / 1e6
 
-    works: list[Callable[[], float]] = [yardstick, *(lambda size=size: scan(size) for size in batches)]
+    works: list[Callable[[], float]] = [plain, *(lambda size=size: scan(size) for size in batches)]
     seconds = rounds(*works)
     assert len(set(found.values())) == 1, found
     sample = [index[place] for place in range(1000)]
@@ -178,30 +173,6 @@ def measure_scan(report: Report, folder: Path) -> None:
     names = ["the yardstick's scan, an event at a time", *(f"scan, batches of {size}" for size in batches)]
     for name, taken in zip(names, seconds, strict=True):
         report.row(table, what=name, us_an_event=taken / len(events) * 1e6, ratio=f"{taken / seconds[0]:.2f}")
-
-
-def yardstick_workload(folder: Path) -> tuple[Index, list[dict[str, int]]]:
-    def column(name: str) -> list[int]:
-        values: list[int] = np.load(folder / f"{name}.npy").tolist()
-        return values
-
-    starts, attributes = column("subscription_offsets"), column("subscription_attributes")
-    lows, highs = column("subscription_lows"), column("subscription_highs")
-    highest = max(highs)
-
-    def predicate(at: int) -> str:
-        name, low, high = f"a{attributes[at]}", lows[at], highs[at]
-        if low == high:
-            return f"{name} = {low}"
-        if low == 0:
-            return f"{name} <= {high}"
-        return f"{name} >= {low}" if high == highest else f"{name} between {low} and {high}"
-
-    texts = [" and ".join(map(predicate, range(start, end))) for start, end in pairwise(starts)]
-    expressions, _ = parse_many(texts)
-    ends, names, values = column("event_offsets"), column("event_attributes"), column("event_values")
-    events = [{f"a{names[at]}": values[at] for at in range(start, end)} for start, end in pairwise(ends)]
-    return filled("scan", expressions), events[:_SCANNED_EVENTS]
 
 
 if __name__ == "__main__":

@@ -102,7 +102,7 @@ cdef class AccessIndex(Index):
             return 0
         if kind_of(node[0]) == CONJUNCTION:
             at = first_child(node)
-            for leaf in range(count_of(node[0])):
+            for _leaf in range(count_of(node[0])):
                 if kind_of(node[at]) != PREDICATE:
                     break
                 self.leaves.push_back(node + at)
@@ -309,7 +309,8 @@ cdef class AccessIndex(Index):
 
     cdef int find(self, Probe probe, uint32_t event) except -1 nogil:
         """All that one event satisfies."""
-        cdef size_t entry, begin = probe.batch.starts[probe.first + event], end = probe.batch.starts[probe.first + event + 1]
+        cdef size_t entry, begin = probe.batch.starts[probe.first + event]
+        cdef size_t end = probe.batch.starts[probe.first + event + 1]
         cdef Signature signature = 0
         cdef StringId attribute
         probe.enter(event)
@@ -411,7 +412,7 @@ cdef class AccessIndex(Index):
     cdef bint review(self, uint32_t steps) except -1 nogil:
         """Looks at some choices again, in the light of what was learned; whether there are more to be looked at."""
         cdef uint32_t bound = min(self.store.slot_bound(), <uint32_t>self.choices.size())
-        cdef uint32_t slot, choice
+        cdef uint32_t slot
         while steps > 0 and self.reviewed < bound:
             slot = self.reviewed
             self.reviewed += 1

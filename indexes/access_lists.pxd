@@ -67,7 +67,9 @@ cdef extern from "access_lists.hpp" namespace "tamis" nogil:
         void leave(uint32_t attribute) noexcept
         void insert_point(const ListKey& key, uint32_t slot, Signature signature) except +
         void erase_point(const ListKey& key, uint32_t slot) noexcept
-        void insert_numbers(uint32_t attribute, uint64_t first, uint64_t end, uint32_t slot, Signature signature) except +
+        void insert_numbers(
+            uint32_t attribute, uint64_t first, uint64_t end, uint32_t slot, Signature signature
+        ) except +
         void erase_numbers(uint32_t attribute, uint64_t first, uint64_t end, uint32_t slot) noexcept
         void insert_strings(
             uint32_t attribute, const string& first, const string& end, uint32_t slot, Signature signature

@@ -13,13 +13,13 @@ from tamis.indexes.words cimport (
 
 cdef class Probe(Matching):
     cdef bint holds(self, const uint32_t* node) except -1 nogil:
-        cdef uint32_t at, child
+        cdef uint32_t at
         if kind_of(node[0]) == PREDICATE:
             return self.predicate_holds(node)
         if kind_of(node[0]) != CONJUNCTION:
             return self.truth(node) == TRUE
         at = first_child(node)
-        for child in range(count_of(node[0])):
+        for _child in range(count_of(node[0])):
             if kind_of(node[at]) == PREDICATE:
                 if not self.predicate_holds(node + at):
                     return False
