@@ -28,7 +28,8 @@ cdef class AccessIndex(Index):
     cdef bint is_plain
     cdef vector[const uint32_t*] leaves
     cdef vector[double] costs
-    cdef vector[uint64_t] bits
+    cdef vector[uint64_t] first_bits
+    cdef vector[uint64_t] second_bits
 
     cdef int read(self, uint32_t slot) except -1 nogil
     cdef int use_columns(self) except -1 nogil
@@ -37,19 +38,20 @@ cdef class AccessIndex(Index):
     cdef uint32_t choose_plain(self, uint32_t slot) noexcept nogil
     cdef int place_chosen(self, uint32_t slot, uint32_t choice) except -1 nogil
     cdef void erase_chosen(self, uint32_t slot, uint32_t choice) noexcept nogil
-    cdef int place(self, const uint32_t* node, uint32_t slot, Signature signature, bint there) except -1 nogil
+    cdef Signature bits_of(self, const uint32_t* node) noexcept nogil
+    cdef int place(self, const uint32_t* node, uint32_t slot, const Signature& signature, bint there) except -1 nogil
     cdef int place_point(
-        self, uint32_t attribute, const uint32_t* at, Type type, uint32_t slot, Signature signature, bint there
+        self, uint32_t attribute, const uint32_t* at, Type type, uint32_t slot, const Signature& signature, bint there
     ) except -1 nogil
-    cdef int place_booleans(self, const uint32_t* node, uint32_t slot, Signature signature, bint there) except -1 nogil
+    cdef int place_booleans(self, const uint32_t* node, uint32_t slot, const Signature& signature, bint there) except -1 nogil
     cdef int place_range(
-        self, uint32_t attribute, NumberRange range, uint32_t slot, Signature signature, bint there
+        self, uint32_t attribute, NumberRange range, uint32_t slot, const Signature& signature, bint there
     ) except -1 nogil
-    cdef int place_strings(self, const uint32_t* node, uint32_t slot, Signature signature, bint there) except -1 nogil
+    cdef int place_strings(self, const uint32_t* node, uint32_t slot, const Signature& signature, bint there) except -1 nogil
 
     cdef int find(self, Probe probe, uint32_t event) except -1 nogil
     cdef int find_value(self, Probe probe, StringId attribute, size_t entry) except -1 nogil
-    cdef int find_point(self, Probe probe, ListKey key) except -1 nogil
+    cdef int find_point(self, Probe probe, const ListKey& point) except -1 nogil
     cdef int try_all(self, Probe probe, uint32_t event, const vector[uint32_t]& slots) except -1 nogil
 
     cdef int learn_value(self, Probe probe, AttributeColumn* column, size_t entry) except -1 nogil

@@ -7,7 +7,7 @@ values lead to, drops what asks for attributes that it lacks, and tries the rest
 """
 
 from libc.math cimport INFINITY
-from libc.stdint cimport UINT32_MAX, int32_t, uint32_t, uint64_t
+from libc.stdint cimport UINT32_MAX, uint32_t, uint64_t
 from libcpp.string cimport string
 from libcpp.string_view cimport string_view
 from libcpp.vector cimport vector
@@ -22,7 +22,7 @@ from tamis.indexes.access_lists cimport (
 )
 from tamis.indexes.batch cimport EventBatch
 from tamis.indexes.index cimport Index
-from tamis.indexes.matching cimport Matching
+from tamis.indexes.matching cimport Cell, Matching
 from tamis.indexes.normal_form cimport NormalForm
 from tamis.indexes.probe cimport Probe
 from tamis.indexes.selectivity cimport cost_of
@@ -184,25 +184,43 @@ cdef class AccessIndex(Index):
 
     cdef int place_chosen(self, uint32_t slot, uint32_t choice) except -1 nogil:
         cdef size_t index
-        cdef uint32_t leaf
-        cdef Signature all = 0
-        self.bits.clear()
+        cdef uint64_t flag
+        cdef Signature signature
+        cdef vector[Signature] signatures
+        if self.is_plain or choice == NEVER:
+            signature = Signature(0, 0)
+            if self.is_plain:
+                for index in range(self.leaves.size()):
+                    add_bits(&signature, self.bits_of(self.leaves[index]))
+            if choice == NEVER:
+                self.lists.always.insert(slot, signature)
+            else:
+                self.place(self.leaves[choice], slot, signature, True)
+            return 0
+        self.first_bits.clear()
+        self.second_bits.clear()
         for index in range(self.leaves.size()):
-            self.bits.push_back(
-                self.lists.bit(self.leaves[index][1]) if operator_of(self.leaves[index][0]) != MISSING else 0
-            )
-            all |= self.bits.back()
-        if choice == NEVER:
-            self.lists.always.insert(slot, all if self.is_plain else 0)
-        elif self.is_plain:
-            self.place(self.leaves[choice], slot, all, True)
-        else:
-            self.form.mark_cover(self.bits.data())
-            all = ONE_OF_SEVERAL if self.form.cover_leaves.size() > 1 else 0
-            for index in range(self.form.cover_leaves.size()):
-                leaf = self.form.cover_leaves[index]
-                self.place(self.leaves[leaf], slot, self.form.cover_bits[index] | all, True)
+            signature = self.bits_of(self.leaves[index])
+            self.first_bits.push_back(signature.first)
+            self.second_bits.push_back(signature.second)
+        self.form.mark_cover(self.first_bits.data())
+        flag = ONE_OF_SEVERAL if self.form.cover_leaves.size() > 1 else 0
+        for index in range(self.form.cover_leaves.size()):
+            signatures.push_back(Signature(self.form.cover_bits[index] | flag, 0))
+        self.form.mark_cover(self.second_bits.data())
+        for index in range(self.form.cover_leaves.size()):
+            signatures[index].second = self.form.cover_bits[index]
+            self.place(self.leaves[self.form.cover_leaves[index]], slot, signatures[index], True)
         return 0
+
+    cdef Signature bits_of(self, const uint32_t* node) noexcept nogil:
+        """What an event must have for a predicate to be true."""
+        cdef int relation = operator_of(node[0])
+        if relation == MISSING:
+            return Signature(0, 0)
+        if relation == EQUAL:
+            return self.lists.bits_of_point(node[1], operand_point(node[1], node + 2, first_type(node[0])))
+        return self.lists.bits_of_any(node[1])
 
     cdef void erase_chosen(self, uint32_t slot, uint32_t choice) noexcept nogil:
         cdef uint32_t leaf
@@ -210,14 +228,14 @@ cdef class AccessIndex(Index):
             self.lists.always.erase(slot)
         elif choice & COVER:
             for leaf in self.covers[choice ^ COVER]:
-                self.place(self.leaves[leaf], slot, 0, False)
+                self.place(self.leaves[leaf], slot, Signature(0, 0), False)
             self.covers[choice ^ COVER].clear()
             self.covers[choice ^ COVER].shrink_to_fit()
             self.free_covers.push_back(choice ^ COVER)
         else:
-            self.place(self.leaves[choice], slot, 0, False)
+            self.place(self.leaves[choice], slot, Signature(0, 0), False)
 
-    cdef int place(self, const uint32_t* node, uint32_t slot, Signature signature, bint there) except -1 nogil:
+    cdef int place(self, const uint32_t* node, uint32_t slot, const Signature& signature, bint there) except -1 nogil:
         """Puts a slot where an event that meets a predicate finds it, or takes it from there."""
         cdef int relation = operator_of(node[0])
         cdef Type type = first_type(node[0])
@@ -246,7 +264,7 @@ cdef class AccessIndex(Index):
         return 0
 
     cdef int place_point(
-        self, uint32_t attribute, const uint32_t* at, Type type, uint32_t slot, Signature signature, bint there
+        self, uint32_t attribute, const uint32_t* at, Type type, uint32_t slot, const Signature& signature, bint there
     ) except -1 nogil:
         if there:
             self.lists.insert_point(operand_point(attribute, at, type), slot, signature)
@@ -254,7 +272,7 @@ cdef class AccessIndex(Index):
             self.lists.erase_point(operand_point(attribute, at, type), slot)
         return 0
 
-    cdef int place_booleans(self, const uint32_t* node, uint32_t slot, Signature signature, bint there) except -1 nogil:
+    cdef int place_booleans(self, const uint32_t* node, uint32_t slot, const Signature& signature, bint there) except -1 nogil:
         """Of `!=` and `not in`."""
         cdef const uint32_t* at = node + (3 if operator_of(node[0]) == NOT_IN else 2)
         cdef uint32_t count = node[2] if operator_of(node[0]) == NOT_IN else 1, value
@@ -264,7 +282,7 @@ cdef class AccessIndex(Index):
         return 0
 
     cdef int place_range(
-        self, uint32_t attribute, NumberRange range, uint32_t slot, Signature signature, bint there
+        self, uint32_t attribute, NumberRange range, uint32_t slot, const Signature& signature, bint there
     ) except -1 nogil:
         if there:
             self.lists.insert_numbers(attribute, range.first, range.end, slot, signature)
@@ -272,7 +290,7 @@ cdef class AccessIndex(Index):
             self.lists.erase_numbers(attribute, range.first, range.end, slot)
         return 0
 
-    cdef int place_strings(self, const uint32_t* node, uint32_t slot, Signature signature, bint there) except -1 nogil:
+    cdef int place_strings(self, const uint32_t* node, uint32_t slot, const Signature& signature, bint there) except -1 nogil:
         cdef int relation = operator_of(node[0])
         cdef string_view text = self.vocabulary.table.view(node[2])
         cdef string first, end = STRINGS_END()
@@ -311,14 +329,20 @@ cdef class AccessIndex(Index):
         """All that one event satisfies."""
         cdef size_t entry, begin = probe.batch.starts[probe.first + event]
         cdef size_t end = probe.batch.starts[probe.first + event + 1]
-        cdef Signature signature = 0
+        cdef Signature signature = Signature(0, 0)
         cdef StringId attribute
+        cdef ListKey point
         probe.enter(event)
+        probe.points.clear()
         for entry in range(begin, end):
             attribute = probe.translated(probe.batch.attributes[entry])
-            if attribute != NO_STRING:
-                signature |= self.lists.bit(attribute)
+            if attribute != NO_STRING and self.lists.column(attribute) != NULL:
+                point = point_of(probe, attribute, entry)
+                probe.points.push_back(point)
+                add_bits(&signature, self.lists.bits_of_value(attribute, point))
         probe.found.begin(signature)
+        for point in probe.points:
+            self.find_point(probe, point)
         for entry in range(begin, end):
             attribute = probe.translated(probe.batch.attributes[entry])
             if attribute != NO_STRING:
@@ -330,28 +354,26 @@ cdef class AccessIndex(Index):
         probe.leave(event)
         return 0
 
+    cdef int find_point(self, Probe probe, const ListKey& point) except -1 nogil:
+        cdef uint32_t number = self.lists.points.find(point)
+        if number != NO_LIST:
+            probe.found.list(self.lists.points[number])
+        return 0
+
     cdef int find_value(self, Probe probe, StringId attribute, size_t entry) except -1 nogil:
+        """By other than points."""
         cdef AttributeColumn* column = self.lists.column(attribute)
         cdef Value value
         if column == NULL:
             return 0
-        value = probe.batch.value_at(entry)
         self.lists.find_any(column[0], probe.found)
+        if column.range_count() == 0:
+            return 0
+        value = probe.batch.value_at(entry)
         if value.type == STRING:
             self.lists.find_string(column[0], string_view(value.data, value.size), probe.found)
-            if probe.cells[attribute].small != <int32_t>NO_STRING:
-                self.find_point(probe, small_point(attribute, STRING, <uint32_t>probe.cells[attribute].small))
-        elif value.type == BOOLEAN:
-            self.find_point(probe, small_point(attribute, BOOLEAN, <uint32_t>value.number.whole))
-        else:
+        elif value.type != BOOLEAN:
             self.lists.find_number(column[0], double_of(value.number), probe.found)
-            self.find_point(probe, number_point(attribute, value.number))
-        return 0
-
-    cdef int find_point(self, Probe probe, ListKey key) except -1 nogil:
-        cdef uint32_t number = self.lists.points.find(key)
-        if number != NO_LIST:
-            probe.found.list(self.lists.points[number])
         return 0
 
     cdef int try_all(self, Probe probe, uint32_t event, const vector[uint32_t]& slots) except -1 nogil:
@@ -475,3 +497,16 @@ cdef class AccessIndex(Index):
             "always": self.lists.always.size(),
             "moved": self.moved,
         }
+
+
+cdef inline void add_bits(Signature* signature, Signature bits) noexcept nogil:
+    signature.first |= bits.first
+    signature.second |= bits.second
+
+
+cdef inline ListKey point_of(Probe probe, StringId attribute, size_t entry) noexcept nogil:
+    """Of the event in hand."""
+    cdef const Cell* cell = &probe.cells[attribute]
+    if cell.type == STRING or cell.type == BOOLEAN:
+        return small_point(attribute, <Type>cell.type, <uint32_t>cell.small)
+    return number_point(attribute, probe.batch.value_at(entry).number)

@@ -24,6 +24,9 @@ struct AttributeColumn {
   std::uint32_t uses = 0;
   // Found wherever there is a value.
   PostingList any;
+  // Whether signatures have bits of the attribute, of values, in the second word: else events need not have them.
+  bool asks_presence = false;
+  bool asks_points = false;
   std::unique_ptr<PredicateSpaces<Numbers>> numbers;
   std::unique_ptr<PredicateSpaces<Strings>> strings;
   // Of learned events, weighed by age: how many there were, how many have the attribute; some of their values, sorted.
@@ -99,18 +102,18 @@ struct AttributeColumn {
 // What an event found: slots whose signatures it meets.
 class Candidates {
  public:
-  void begin(Signature has) noexcept {
-    lacks_ = ~has & ~one_of_several;
+  void begin(const Signature& has) noexcept {
+    lacks_ = {~has.first & ~one_of_several, ~has.second};
     single.clear();
     several.clear();
     lists_.clear();
     looked_at = 0;
   }
 
-  void one(std::uint32_t slot, Signature signature) {
+  void one(std::uint32_t slot, const Signature& signature) {
     ++looked_at;
-    if ((signature & lacks_) == 0) {
-      ((signature & one_of_several) != 0 ? several : single).push_back(slot);
+    if (((signature.first & lacks_.first) | (signature.second & lacks_.second)) == 0) {
+      take(slot, signature.first);
     }
   }
 
@@ -124,11 +127,14 @@ class Candidates {
 
   void end() {
     for (const PostingList* const postings : lists_) {
-      postings->each_run([this](const Signature* signatures, const std::uint32_t* slots, std::uint32_t count) {
+      postings->each_run([this](const std::uint64_t* firsts, const PostingList::Rest* rests, std::uint32_t count) {
+        const std::uint64_t lacks = lacks_.first;
         looked_at += count;
         for (std::uint32_t index = 0; index < count; ++index) {
-          if ((signatures[index] & lacks_) == 0) [[unlikely]] {
-            ((signatures[index] & one_of_several) != 0 ? several : single).push_back(slots[index]);
+          if ((firsts[index] & lacks) == 0) [[unlikely]] {
+            if ((rests[index].bits() & lacks_.second) == 0) {
+              take(rests[index].slot, firsts[index]);
+            }
           }
         }
       });
@@ -147,7 +153,11 @@ class Candidates {
   std::uint64_t looked_at = 0;
 
  private:
-  Signature lacks_ = 0;
+  void take(std::uint32_t slot, std::uint64_t first) {
+    ((first & one_of_several) != 0 ? several : single).push_back(slot);
+  }
+
+  Signature lacks_;
   std::vector<const PostingList*> lists_;
 };
 
@@ -169,14 +179,43 @@ class AccessLists {
     return const_cast<AttributeColumn*>(static_cast<const AccessLists*>(this)->column(attribute));
   }
 
-  // The bit of an attribute that has a column, else 0. While there are few columns, each has a bit of its own.
-  Signature bit(std::uint32_t attribute) const noexcept {
+  // What a value of this attribute adds to its event's signature; nothing without a column.
+  Signature bits_of_value(std::uint32_t attribute, const ListKey& point) const noexcept {
     const std::uint32_t place = place_of(attribute);
-    return place == none ? 0 : Signature{1} << (place % signature_bits);
+    if (place == none) {
+      return {};
+    }
+    const AttributeColumn& held = *columns_[place];
+    Signature bits{first_bit(place), 0};
+    if (held.asks_presence) {
+      bits.second |= presence_bit(place);
+    }
+    if (held.asks_points) {
+      bits.second |= point_bit(point);
+    }
+    return bits;
+  }
+
+  // What an expression's need of any value, or of this one, adds to its signature. Needs an attribute that is used.
+  // While there are few columns each has a bit of its own in the first word. In the second the attribute has another one,
+  // so that two that share a bit differ there; where it is nearly always there, the value has one instead.
+  Signature bits_of_any(std::uint32_t attribute) noexcept {
+    const std::uint32_t place = places_[attribute];
+    columns_[place]->asks_presence = true;
+    return {first_bit(place), presence_bit(place)};
+  }
+  Signature bits_of_point(std::uint32_t attribute, const ListKey& point) noexcept {
+    const std::uint32_t place = places_[attribute];
+    AttributeColumn& held = *columns_[place];
+    if (held.seen > 0 && held.present < common * held.seen) {
+      return bits_of_any(attribute);
+    }
+    held.asks_points = true;
+    return {first_bit(place), point_bit(point)};
   }
 
   // Makes the column, if there is none, and keeps it until it is left as often. Throws std::bad_alloc.
-  Signature use(std::uint32_t attribute) {
+  void use(std::uint32_t attribute) {
     if (attribute >= places_.size()) {
       places_.resize(std::max<std::size_t>(attribute + 1, places_.size() + places_.size() / 4), none);
     }
@@ -194,7 +233,6 @@ class AccessLists {
       }
     }
     ++column(attribute)->uses;
-    return bit(attribute);
   }
 
   // Needs an attribute that is used, and no postings under it if this is the last use.
@@ -214,7 +252,7 @@ class AccessLists {
 
   // All of these need an attribute that is used. The insertions throw std::bad_alloc, and what was begun is then to be
   // erased.
-  void insert_point(const ListKey& key, std::uint32_t slot, Signature signature) {
+  void insert_point(const ListKey& key, std::uint32_t slot, const Signature& signature) {
     const std::uint32_t number = points.take(key);
     try {
       points[number].insert(slot, signature);
@@ -231,7 +269,7 @@ class AccessLists {
   }
 
   void insert_numbers(std::uint32_t attribute, std::uint64_t first, std::uint64_t end, std::uint32_t slot,
-                      Signature signature) {
+                      const Signature& signature) {
     AttributeColumn& held = *column(attribute);
     if (held.numbers == nullptr) {
       held.numbers = std::make_unique<PredicateSpaces<Numbers>>(leaf_max_);
@@ -246,7 +284,7 @@ class AccessLists {
   }
 
   void insert_strings(std::uint32_t attribute, const std::string& first, const std::string& end, std::uint32_t slot,
-                      Signature signature) {
+                      const Signature& signature) {
     AttributeColumn& held = *column(attribute);
     if (held.strings == nullptr) {
       held.strings = std::make_unique<PredicateSpaces<Strings>>(leaf_max_);
@@ -300,6 +338,18 @@ class AccessLists {
   PostingList always;
 
  private:
+  // From this share of events on an attribute is common.
+  static constexpr double common = 0.5;
+
+  static std::uint64_t first_bit(std::uint32_t place) noexcept { return std::uint64_t{1} << (place % first_bits); }
+  static std::uint64_t presence_bit(std::uint32_t place) noexcept {
+    return std::uint64_t{1} << ((place * 37 + place / first_bits * 11) % second_bits);
+  }
+  static std::uint64_t point_bit(const ListKey& point) noexcept {
+    const std::uint64_t mixed = (point.low ^ point.high * 0x9E3779B97F4A7C15) * 0xD6E8FEB86659FD93;
+    return std::uint64_t{1} << (mixed >> 58);
+  }
+
   std::uint32_t place_of(std::uint32_t attribute) const noexcept {
     return attribute < places_.size() ? places_[attribute] : none;
   }
@@ -308,7 +358,7 @@ class AccessLists {
   static void find_in(const Spaces& spaces, Value value, Candidates& found) {
     spaces.visit(
         value, [&](const PostingList& postings) { found.list(postings); },
-        [&](std::uint32_t slot, Signature signature) { found.one(slot, signature); });
+        [&](std::uint32_t slot, const Signature& signature) { found.one(slot, signature); });
   }
 
   std::uint32_t leaf_max_;

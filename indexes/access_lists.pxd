@@ -5,12 +5,15 @@ from libcpp.string_view cimport string_view
 from libcpp.vector cimport vector
 
 cdef extern from "posting_list.hpp" namespace "tamis" nogil:
-    ctypedef uint64_t Signature
-    const Signature ONE_OF_SEVERAL "tamis::one_of_several"
+    cdef struct Signature:
+        uint64_t first
+        uint64_t second
+
+    const uint64_t ONE_OF_SEVERAL "tamis::one_of_several"
 
     cdef cppclass PostingList:
         uint32_t size() noexcept
-        void insert(uint32_t slot, Signature signature) except +
+        void insert(uint32_t slot, const Signature& signature) except +
         bool erase(uint32_t slot) noexcept
 
     void make_room(vector[uint32_t]& items, size_t count) except +
@@ -51,7 +54,7 @@ cdef extern from "access_lists.hpp" namespace "tamis" nogil:
         size_t leaf_count() noexcept
 
     cdef cppclass Candidates:
-        void begin(Signature signature) noexcept
+        void begin(const Signature& has) noexcept
         void list(const PostingList& postings) except +
         void end() except +
         size_t memory_bytes() noexcept
@@ -62,17 +65,19 @@ cdef extern from "access_lists.hpp" namespace "tamis" nogil:
     cdef cppclass AccessLists:
         AccessLists(uint32_t leaf_max) except +
         AttributeColumn* column(uint32_t attribute) noexcept
-        Signature bit(uint32_t attribute) noexcept
-        Signature use(uint32_t attribute) except +
+        Signature bits_of_value(uint32_t attribute, const ListKey& point) noexcept
+        Signature bits_of_any(uint32_t attribute) noexcept
+        Signature bits_of_point(uint32_t attribute, const ListKey& point) noexcept
+        void use(uint32_t attribute) except +
         void leave(uint32_t attribute) noexcept
-        void insert_point(const ListKey& key, uint32_t slot, Signature signature) except +
+        void insert_point(const ListKey& key, uint32_t slot, const Signature& signature) except +
         void erase_point(const ListKey& key, uint32_t slot) noexcept
         void insert_numbers(
-            uint32_t attribute, uint64_t first, uint64_t end, uint32_t slot, Signature signature
+            uint32_t attribute, uint64_t first, uint64_t end, uint32_t slot, const Signature& signature
         ) except +
         void erase_numbers(uint32_t attribute, uint64_t first, uint64_t end, uint32_t slot) noexcept
         void insert_strings(
-            uint32_t attribute, const string& first, const string& end, uint32_t slot, Signature signature
+            uint32_t attribute, const string& first, const string& end, uint32_t slot, const Signature& signature
         ) except +
         void erase_strings(uint32_t attribute, const string& first, const string& end, uint32_t slot) noexcept
         void find_any(const AttributeColumn& held, Candidates& found) except +

@@ -209,7 +209,11 @@ class FrozenStore {
 
   // Both need a slot in use: the words' place comes nearer, and when it is there, the words.
   void prefetch_place(std::uint32_t slot) const noexcept { slots_.prefetch(slot); }
-  void prefetch_words(std::uint32_t slot) const noexcept { __builtin_prefetch(words(slot).data); }
+  void prefetch_words(std::uint32_t slot) const noexcept {
+    const std::uint32_t* const data = words(slot).data;
+    __builtin_prefetch(data);
+    __builtin_prefetch(data + 16);
+  }
 
   // Needs a slot in use.
   Words words(std::uint32_t slot) const noexcept {

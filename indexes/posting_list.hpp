@@ -13,13 +13,18 @@
 
 namespace tamis {
 
-// Bits that an event must have for the expression to hold. An event's bits are compared with those of many postings in a
-// row, so most of them are dropped at less than a nanosecond, without a look at the expression.
-using Signature = std::uint64_t;
+// Bits that an event must have for the expression to hold. The first word of many postings in a row is compared with an
+// event's, so most of them are dropped at less than a nanosecond; the second word is asked of what is left, before the
+// expression itself is looked at.
+struct Signature {
+  std::uint64_t first = 0;
+  std::uint64_t second = 0;
+};
 
-// Of a posting whose expression has others, which the same event may lead to. No event's bit.
-constexpr Signature one_of_several = Signature{1} << 63;
-constexpr std::uint32_t signature_bits = 63;
+// Of a posting whose expression has others, which the same event may lead to: in the first word. No event's bit.
+constexpr std::uint64_t one_of_several = std::uint64_t{1} << 63;
+constexpr std::uint32_t first_bits = 63;
+constexpr std::uint32_t second_bits = 64;
 
 // Room for so many items, such that asking again and again costs no more than adding them.
 template <class Item>
@@ -29,19 +34,29 @@ void make_room(std::vector<Item>& items, std::size_t count) {
   }
 }
 
-// Slots and signatures lie side by side. A list of one costs nothing beside its 16 bytes; up to 512 are in one block;
+// First words lie side by side, and so does what belongs to them. A list of one costs nothing beside its 24 bytes; up to 512 are in one block;
 // longer lists are cut into blocks by slots, so that an insertion or deletion touches one block, however long the list.
 // Within a block there is no order.
 class PostingList {
  public:
+  // The rest of a posting: 12 bytes, since that many words are read at once.
+  struct Rest {
+    std::uint32_t slot;
+    std::uint32_t second[2];
+
+    Rest(std::uint32_t at, std::uint64_t bits) noexcept
+        : slot(at), second{static_cast<std::uint32_t>(bits), static_cast<std::uint32_t>(bits >> 32)} {}
+    std::uint64_t bits() const noexcept { return std::uint64_t{second[1]} << 32 | second[0]; }
+  };
+
   struct Block {
     std::uint32_t capacity;
     std::uint32_t count;
 
-    Signature* signatures() noexcept { return reinterpret_cast<Signature*>(this + 1); }
-    const Signature* signatures() const noexcept { return reinterpret_cast<const Signature*>(this + 1); }
-    std::uint32_t* slots() noexcept { return reinterpret_cast<std::uint32_t*>(signatures() + capacity); }
-    const std::uint32_t* slots() const noexcept { return reinterpret_cast<const std::uint32_t*>(signatures() + capacity); }
+    std::uint64_t* firsts() noexcept { return reinterpret_cast<std::uint64_t*>(this + 1); }
+    const std::uint64_t* firsts() const noexcept { return reinterpret_cast<const std::uint64_t*>(this + 1); }
+    Rest* rests() noexcept { return reinterpret_cast<Rest*>(firsts() + capacity); }
+    const Rest* rests() const noexcept { return reinterpret_cast<const Rest*>(firsts() + capacity); }
   };
 
   PostingList() = default;
@@ -56,38 +71,39 @@ class PostingList {
 
   void swap(PostingList& other) noexcept {
     std::swap(held_, other.held_);
-    std::swap(slot_, other.slot_);
+    std::swap(rest_, other.rest_);
     std::swap(size_, other.size_);
   }
 
   std::uint32_t size() const noexcept { return size_; }
 
   // Throws std::bad_alloc; nothing has changed then.
-  void insert(std::uint32_t slot, Signature signature) {
+  void insert(std::uint32_t slot, const Signature& signature) {
+    const Rest rest(slot, signature.second);
     if (size_ == 0) {
-      held_.signature = signature;
-      slot_ = slot;
+      held_.first = signature.first;
+      rest_ = rest;
     } else if (size_ == 1) {
       Block* const block = allocate(small_capacity);
-      append(*block, slot_, held_.signature);
-      append(*block, slot, signature);
+      append(*block, held_.first, rest_);
+      append(*block, signature.first, rest);
       held_.block = block;
-      slot_ = in_block;
-    } else if (slot_ == in_block && size_ < block_max) {
-      append(*with_room(held_.block), slot, signature);
+      rest_.slot = in_block;
+    } else if (rest_.slot == in_block && size_ < block_max) {
+      append(*with_room(held_.block), signature.first, rest);
     } else {
-      if (slot_ == in_block) {
+      if (rest_.slot == in_block) {
         auto directory = std::make_unique<Directory>(1, Entry{held_.block, 0});
         try {
-          insert_into(*directory, slot, signature);
+          insert_into(*directory, signature.first, rest);
         } catch (...) {
           held_.block = directory->front().block;  // it may have grown
           throw;
         }
         held_.directory = directory.release();
-        slot_ = in_directory;
+        rest_.slot = in_directory;
       } else {
-        insert_into(*held_.directory, slot, signature);
+        insert_into(*held_.directory, signature.first, rest);
       }
     }
     ++size_;
@@ -95,14 +111,14 @@ class PostingList {
 
   // Whether there was one. Of several under this slot, one goes.
   bool erase(std::uint32_t slot) noexcept {
-    if (size_ == 0 || (size_ == 1 && slot_ != slot)) {
+    if (size_ == 0 || (size_ == 1 && rest_.slot != slot)) {
       return false;
     }
     if (size_ == 1) {
       size_ = 0;
       return true;
     }
-    if (slot_ == in_block) {
+    if (rest_.slot == in_block) {
       if (!remove(*held_.block, slot)) {
         return false;
       }
@@ -110,17 +126,17 @@ class PostingList {
       return false;
     }
     --size_;
-    if (slot_ == in_directory && held_.directory->size() == 1) {
+    if (rest_.slot == in_directory && held_.directory->size() == 1) {
       Directory* const directory = held_.directory;
       held_.block = directory->front().block;
-      slot_ = in_block;
+      rest_.slot = in_block;
       delete directory;
     }
-    if (slot_ == in_block) {
+    if (rest_.slot == in_block) {
       if (size_ == 1) {
         Block* const block = held_.block;
-        slot_ = block->slots()[0];
-        held_.signature = block->signatures()[0];
+        rest_ = block->rests()[0];
+        held_.first = block->firsts()[0];
         std::free(block);
       } else {
         held_.block = shrunk(held_.block);
@@ -129,19 +145,20 @@ class PostingList {
     return true;
   }
 
-  // `look(signatures, slots, count)` for each run of postings.
+  // `look(firsts, rests, count)` for each run of postings.
   template <class Look>
   void each_run(Look look) const {
     if (size_ <= 1) {
       if (size_ == 1) {
-        look(&held_.signature, &slot_, 1U);
+        look(&held_.first, &rest_, 1U);
       }
-    } else if (slot_ == in_block) {
-      look(static_cast<const Block*>(held_.block)->signatures(), static_cast<const Block*>(held_.block)->slots(), size_);
+    } else if (rest_.slot == in_block) {
+      const Block& block = *held_.block;
+      look(block.firsts(), block.rests(), size_);
     } else {
       for (const Entry& entry : *held_.directory) {
-        const Block* const block = entry.block;
-        look(block->signatures(), block->slots(), block->count);
+        const Block& block = *entry.block;
+        look(block.firsts(), block.rests(), block.count);
       }
     }
   }
@@ -157,7 +174,7 @@ class PostingList {
     if (size_ <= 1) {
       return 0;
     }
-    if (slot_ == in_block) {
+    if (rest_.slot == in_block) {
       return bytes_of(held_.block->capacity);
     }
     std::size_t bytes = sizeof(Directory) + held_.directory->capacity() * sizeof(Entry);
@@ -170,7 +187,7 @@ class PostingList {
  private:
   static constexpr std::uint32_t small_capacity = 3;
   static constexpr std::uint32_t block_max = 512;
-  // What `slot_` says where the postings are elsewhere.
+  // What the slot says where the postings are elsewhere.
   static constexpr std::uint32_t in_block = 0;
   static constexpr std::uint32_t in_directory = 1;
 
@@ -182,7 +199,7 @@ class PostingList {
   using Directory = std::vector<Entry>;
 
   static std::size_t bytes_of(std::uint32_t capacity) noexcept {
-    return sizeof(Block) + capacity * (sizeof(Signature) + sizeof(std::uint32_t));
+    return sizeof(Block) + capacity * (sizeof(std::uint64_t) + sizeof(Rest));
   }
 
   static Block* try_allocate(std::uint32_t capacity) noexcept {
@@ -202,15 +219,15 @@ class PostingList {
     return block;
   }
 
-  static void append(Block& block, std::uint32_t slot, Signature signature) noexcept {
-    block.signatures()[block.count] = signature;
-    block.slots()[block.count] = slot;
+  static void append(Block& block, std::uint64_t first, const Rest& rest) noexcept {
+    block.firsts()[block.count] = first;
+    block.rests()[block.count] = rest;
     ++block.count;
   }
 
   static void copy(const Block& from, Block& to) noexcept {
-    std::memcpy(to.signatures(), from.signatures(), from.count * sizeof(Signature));
-    std::memcpy(to.slots(), from.slots(), from.count * sizeof(std::uint32_t));
+    std::memcpy(to.firsts(), from.firsts(), from.count * sizeof(std::uint64_t));
+    std::memcpy(to.rests(), from.rests(), from.count * sizeof(Rest));
     to.count = from.count;
   }
 
@@ -236,14 +253,14 @@ class PostingList {
   }
 
   static bool remove(Block& block, std::uint32_t slot) noexcept {
-    std::uint32_t* const end = block.slots() + block.count;
-    std::uint32_t* const found = std::find(block.slots(), end, slot);
+    Rest* const end = block.rests() + block.count;
+    Rest* const found = std::find_if(block.rests(), end, [slot](const Rest& rest) { return rest.slot == slot; });
     if (found == end) {
       return false;
     }
     --block.count;
-    *found = block.slots()[block.count];
-    block.signatures()[found - block.slots()] = block.signatures()[block.count];
+    *found = block.rests()[block.count];
+    block.firsts()[found - block.rests()] = block.firsts()[block.count];
     return true;
   }
 
@@ -253,43 +270,47 @@ class PostingList {
     return static_cast<std::size_t>(above - directory.begin()) - 1;
   }
 
-  static void insert_into(Directory& directory, std::uint32_t slot, Signature signature) {
-    std::size_t place = place_of(directory, slot);
+  static void insert_into(Directory& directory, std::uint64_t first, const Rest& rest) {
+    std::size_t place = place_of(directory, rest.slot);
     if (directory[place].block->count >= block_max && divide(directory, place)) {
-      place = place_of(directory, slot);
+      place = place_of(directory, rest.slot);
     }
-    append(*with_room(directory[place].block), slot, signature);
+    append(*with_room(directory[place].block), first, rest);
   }
 
-  // Moves the upper half of a block into one of its own. False if all are of one slot.
+  // Moves the upper part of a block into one of its own. False if all are of one slot.
   static bool divide(Directory& directory, std::size_t place) {
     Block& block = *directory[place].block;
-    std::vector<std::uint32_t> sorted(block.slots(), block.slots() + block.count);
+    std::vector<std::uint32_t> sorted;
+    sorted.reserve(block.count);
+    for (std::uint32_t index = 0; index < block.count; ++index) {
+      sorted.push_back(block.rests()[index].slot);
+    }
     std::sort(sorted.begin(), sorted.end());
-    // Slots that ascend fill their blocks: only a little goes on.
+    // Slots that ascend fill their blocks: then only a little goes on.
     const bool ascends = place + 1 == directory.size();
-    std::uint32_t first = sorted[ascends ? sorted.size() - sorted.size() / 16 : sorted.size() / 2];
-    if (first == sorted.front()) {
-      const auto above = std::upper_bound(sorted.begin(), sorted.end(), first);
+    std::uint32_t bound = sorted[ascends ? sorted.size() - sorted.size() / 16 : sorted.size() / 2];
+    if (bound == sorted.front()) {
+      const auto above = std::upper_bound(sorted.begin(), sorted.end(), bound);
       if (above == sorted.end()) {
         return false;
       }
-      first = *above;
+      bound = *above;
     }
-    directory.reserve(directory.size() + 1);
+    make_room(directory, directory.size() + 1);
     Block* const upper = allocate(block.capacity);
     std::uint32_t kept = 0;
     for (std::uint32_t index = 0; index < block.count; ++index) {
-      const std::uint32_t slot = block.slots()[index];
-      if (slot >= first) {
-        append(*upper, slot, block.signatures()[index]);
+      const Rest rest = block.rests()[index];
+      if (rest.slot >= bound) {
+        append(*upper, block.firsts()[index], rest);
       } else {
-        block.slots()[kept] = slot;
-        block.signatures()[kept++] = block.signatures()[index];
+        block.rests()[kept] = rest;
+        block.firsts()[kept++] = block.firsts()[index];
       }
     }
     block.count = kept;
-    directory.insert(directory.begin() + static_cast<std::ptrdiff_t>(place) + 1, {upper, first});
+    directory.insert(directory.begin() + static_cast<std::ptrdiff_t>(place) + 1, {upper, bound});
     return true;
   }
 
@@ -320,7 +341,7 @@ class PostingList {
     }
     copy(*lower, *joined);
     for (std::uint32_t index = 0; index < upper->count; ++index) {
-      append(*joined, upper->slots()[index], upper->signatures()[index]);
+      append(*joined, upper->firsts()[index], upper->rests()[index]);
     }
     directory[place].block = joined;
     directory.erase(directory.begin() + static_cast<std::ptrdiff_t>(place) + 1);
@@ -330,7 +351,7 @@ class PostingList {
 
   void clear() noexcept {
     if (size_ > 1) {
-      if (slot_ == in_block) {
+      if (rest_.slot == in_block) {
         std::free(held_.block);
       } else {
         for (const Entry& entry : *held_.directory) {
@@ -343,11 +364,11 @@ class PostingList {
   }
 
   union {
-    Signature signature;
+    std::uint64_t first;
     Block* block;
     Directory* directory;
   } held_{};
-  std::uint32_t slot_ = 0;  // of the only posting; else where they are
+  Rest rest_{0, 0};  // of the only posting; else its slot says where they are
   std::uint32_t size_ = 0;
 };
 

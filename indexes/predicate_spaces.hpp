@@ -38,7 +38,7 @@ class PredicateSpaces {
   explicit PredicateSpaces(std::uint32_t leaf_max = 16) : leaf_max_(leaf_max) { leaves_.emplace_back(); }
 
   // Needs a range that is not empty. Throws std::bad_alloc; then the range has to be erased.
-  void insert(const Range& range, std::uint32_t slot, Signature signature) {
+  void insert(const Range& range, std::uint32_t slot, const Signature& signature) {
     root_ = put(root_, Domain::lowest(), Domain::highest(), Partial{range, signature, slot}, depth_max);
     ++size_;
   }
@@ -67,20 +67,6 @@ class PredicateSpaces {
     }
     for (const Partial& partial : leaf.partials) {
       if (!Domain::is_below(value, partial.range.first) && Domain::is_below(value, partial.range.end)) {
-        one(partial.slot, partial.signature);
-      }
-    }
-  }
-
-  // The same for all postings: those that lie at several places come several times.
-  template <class List, class One>
-  void each(List list, One one) const {
-    for (const Node& node : nodes_) {
-      list(node.wide);
-    }
-    for (const Leaf& leaf : leaves_) {
-      list(leaf.wide);
-      for (const Partial& partial : leaf.partials) {
         one(partial.slot, partial.signature);
       }
     }
@@ -296,9 +282,9 @@ class PredicateSpaces {
   }
 
   static void gather(const Leaf& leaf, const Range& whole, std::vector<Partial>& partials) {
-    leaf.wide.each_run([&](const Signature* signatures, const std::uint32_t* slots, std::uint32_t count) {
+    leaf.wide.each_run([&](const std::uint64_t* firsts, const PostingList::Rest* rests, std::uint32_t count) {
       for (std::uint32_t index = 0; index < count; ++index) {
-        partials.push_back(Partial{whole, signatures[index], slots[index]});
+        partials.push_back(Partial{whole, {firsts[index], rests[index].bits()}, rests[index].slot});
       }
     });
     partials.insert(partials.end(), leaf.partials.begin(), leaf.partials.end());
@@ -310,7 +296,7 @@ class PredicateSpaces {
       if (partials[index].range.end == cut) {
         for (std::size_t other = halves; other < partials.size(); ++other) {
           if (partials[other].range.first == cut && partials[other].slot == partials[index].slot &&
-              (partials[other].signature & one_of_several) == 0) {
+              (partials[other].signature.first & one_of_several) == 0) {
             partials[index].range.end = partials[other].range.end;
             partials.erase(partials.begin() + static_cast<std::ptrdiff_t>(other));
             break;
