@@ -40,7 +40,7 @@ cdef uint32_t COVER = <uint32_t>1 << 31
 # Predicates with ends in one leaf of a PS-Tree.
 cdef uint32_t LEAF_MAX = 16
 # How far ahead of their trial the words of candidates are fetched.
-cdef size_t AHEAD = 8
+cdef size_t AHEAD = 12
 # Of an attribute, values that are kept of those that were learned.
 cdef size_t SAMPLE = 256
 # After so many events the older half of what was learned counts half.

@@ -113,7 +113,7 @@ class Candidates {
   void one(std::uint32_t slot, const Signature& signature) {
     ++looked_at;
     if (((signature.first & lacks_.first) | (signature.second & lacks_.second)) == 0) {
-      take(slot, signature.first);
+      ((signature.first & one_of_several) != 0 ? several : single).push_back(slot);
     }
   }
 
@@ -126,25 +126,36 @@ class Candidates {
   }
 
   void end() {
+    std::size_t count = 0;
     for (const PostingList* const postings : lists_) {
-      postings->each_run([this](const std::uint64_t* firsts, const PostingList::Rest* rests, std::uint32_t count) {
-        const std::uint64_t lacks = lacks_.first;
-        looked_at += count;
-        for (std::uint32_t index = 0; index < count; ++index) {
-          if ((firsts[index] & lacks) == 0) [[unlikely]] {
-            if ((rests[index].bits() & lacks_.second) == 0) {
-              take(rests[index].slot, firsts[index]);
-            }
+      postings->each_run([&](const std::uint64_t* firsts, const PostingList::Rest* rests, std::uint32_t size) {
+        looked_at += size;
+        if (met_.size() < count + size) {
+          met_.resize(std::max(count + size, 2 * met_.size()));
+        }
+        Met* met = met_.data() + count;
+        for (std::uint32_t index = 0; index < size; ++index) {
+          if ((firsts[index] & lacks_.first) == 0) [[unlikely]] {
+            __builtin_prefetch(rests + index);
+            *met++ = {rests + index, (firsts[index] & one_of_several) != 0};
           }
         }
+        count = static_cast<std::size_t>(met - met_.data());
       });
+    }
+    for (std::size_t index = 0; index < count; ++index) {
+      const PostingList::Rest& rest = *met_[index].rest;
+      if ((rest.bits() & lacks_.second) == 0) {
+        (met_[index].is_one_of_several ? several : single).push_back(rest.slot);
+      }
     }
     std::sort(several.begin(), several.end());
     several.erase(std::unique(several.begin(), several.end()), several.end());
   }
 
   std::size_t memory_bytes() const noexcept {
-    return (single.capacity() + several.capacity()) * sizeof(std::uint32_t) + lists_.capacity() * sizeof(lists_[0]);
+    return (single.capacity() + several.capacity()) * sizeof(std::uint32_t) + lists_.capacity() * sizeof(lists_[0]) +
+           met_.capacity() * sizeof(Met);
   }
 
   // Each once: of those with one posting, of the others.
@@ -153,12 +164,15 @@ class Candidates {
   std::uint64_t looked_at = 0;
 
  private:
-  void take(std::uint32_t slot, std::uint64_t first) {
-    ((first & one_of_several) != 0 ? several : single).push_back(slot);
-  }
+  // A posting whose first word is met.
+  struct Met {
+    const PostingList::Rest* rest;
+    bool is_one_of_several;
+  };
 
   Signature lacks_;
   std::vector<const PostingList*> lists_;
+  std::vector<Met> met_;
 };
 
 // Postings under what their access predicates ask for: a value (a point), a range, or only that there is something.

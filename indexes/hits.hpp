@@ -2,8 +2,10 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <numeric>
 #include <vector>
 
 namespace tamis {
@@ -38,11 +40,11 @@ class Hits {
 
   std::vector<std::uint32_t>& list(std::uint32_t event) noexcept { return lists_[event]; }
 
-  void sort() noexcept {
+  void sort() {
     for (std::uint32_t event = 0; event < events_; ++event) {
       std::vector<std::uint32_t>& list = lists_[event];
       if (!std::is_sorted(list.begin(), list.end())) {
-        std::sort(list.begin(), list.end());
+        sort(list);
       }
     }
   }
@@ -51,11 +53,12 @@ class Hits {
   void end() noexcept {
     if (memory_bytes() > kept_bytes_max) {
       std::vector<std::vector<std::uint32_t>>().swap(lists_);
+      std::vector<std::uint32_t>().swap(sorted_);
     }
   }
 
   std::size_t memory_bytes() const noexcept {
-    std::size_t bytes = lists_.capacity() * sizeof(lists_[0]);
+    std::size_t bytes = lists_.capacity() * sizeof(lists_[0]) + sorted_.capacity() * sizeof(sorted_[0]);
     for (const std::vector<std::uint32_t>& list : lists_) {
       bytes += list.capacity() * sizeof(std::uint32_t);
     }
@@ -64,6 +67,32 @@ class Hits {
 
  private:
   static constexpr std::size_t kept_bytes_max = std::size_t{4} << 20;
+  static constexpr std::uint32_t digit_bits = 8;
+  static constexpr std::uint32_t digits = 1U << digit_bits;
+
+  // By digits, the lowest first: a fifth of what comparing costs from some hundred ids on.
+  void sort(std::vector<std::uint32_t>& list) {
+    if (list.size() < digits / 2) {
+      std::sort(list.begin(), list.end());
+      return;
+    }
+    std::uint32_t differing = 0;
+    for (const std::uint32_t id : list) {
+      differing |= id ^ list.front();
+    }
+    sorted_.resize(list.size());
+    for (std::uint32_t shift = 0; shift < 32 && differing >> shift != 0; shift += digit_bits) {
+      std::array<std::uint32_t, digits> places{};
+      for (const std::uint32_t id : list) {
+        ++places[id >> shift & (digits - 1)];
+      }
+      std::exclusive_scan(places.begin(), places.end(), places.begin(), 0U);
+      for (const std::uint32_t id : list) {
+        sorted_[places[id >> shift & (digits - 1)]++] = id;
+      }
+      list.swap(sorted_);
+    }
+  }
 
   void give_up() noexcept {
     while (total_ > ids_max_ && events_ > 1) {
@@ -74,6 +103,7 @@ class Hits {
   }
 
   std::vector<std::vector<std::uint32_t>> lists_;
+  std::vector<std::uint32_t> sorted_;
   std::uint32_t events_ = 0;
   std::uint64_t ids_max_ = 0;
   std::uint64_t total_ = 0;

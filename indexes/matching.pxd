@@ -13,7 +13,7 @@ cdef extern from "hits.hpp" namespace "tamis" nogil:
         uint64_t total() noexcept
         void add(uint32_t event, uint32_t id) except +
         vector[uint32_t]& list(uint32_t event) noexcept
-        void sort() noexcept
+        void sort() except +
         void end() noexcept
         size_t memory_bytes() noexcept
 
