@@ -12,7 +12,7 @@ PIP := -m pip install --quiet --constraint constraints.txt
 
 # A build is wanted when a compiled module's source changed, and when the set of files did: an editable install maps
 # the files that it saw.
-FILES := $(sort $(shell find admin broker codecs indexes spark_sink src -type f ! -path '*/__pycache__/*'))
+FILES := $(sort $(shell find admin broker codecs indexes spark_sink src -type f ! -path '*/__pycache__/*' ! -path '*/.*'))
 COMPILED := $(filter %.pyx %.pxd %.hpp,$(FILES))
 MODULES := $(subst /,.,$(basename $(filter %.pyx,$(FILES))))
 LISTING := files-$(firstword $(shell echo $(FILES) | cksum))
