@@ -12,7 +12,7 @@ PIP := -m pip install --quiet --constraint constraints.txt
 
 # A build is wanted when a compiled module's source changed, and when the set of files did: an editable install maps
 # the files that it saw.
-FILES := $(sort $(shell find admin broker codecs indexes spark_sink src -type f ! -path '*/__pycache__/*'))
+FILES := $(sort $(shell find admin broker codecs indexes spark_sink src -type f ! -path '*/__pycache__/*' ! -path '*/.*'))
 COMPILED := $(filter %.pyx %.pxd %.hpp,$(FILES))
 MODULES := $(subst /,.,$(basename $(filter %.pyx,$(FILES))))
 LISTING := files-$(firstword $(shell echo $(FILES) | cksum))
@@ -96,6 +96,8 @@ $(CHECKED)/built: $(CHECKED)/ready CMakeLists.txt $(COMPILED) $(CHECKED)/$(LISTI
 	@touch $@
 
 $(FUZZED)/ready: pyproject.toml constraints.txt
+	@test -f "$$($${CXX:-c++} -print-file-name=libasan.so)" || \
+	  { echo "Fuzzing needs g++ and its sanitizers, libasan and libubsan. Name one: make fuzz CXX=g++" >&2; exit 1; }
 	$(PYTHON) -m venv $(FUZZED)
 	$(FUZZED)/bin/python $(PIP) pip
 	$(FUZZED)/bin/python $(PIP) --only-binary atheris --group fuzz || \
@@ -103,12 +105,14 @@ $(FUZZED)/ready: pyproject.toml constraints.txt
 	@touch $@
 
 $(FUZZED)/libfuzzer.so: $(FUZZED)/ready tests/fuzz/coverage.cpp
-	c++ -std=c++20 -O2 -Wall -Wextra -fPIC -shared -o $@ tests/fuzz/coverage.cpp -Wl,-z,muldefs -Wl,--whole-archive \
+	$${CXX:-c++} -std=c++20 -O2 -Wall -Wextra -fPIC -shared -o $@ tests/fuzz/coverage.cpp -Wl,-z,muldefs \
+	  -Wl,--whole-archive \
 	  "$$($(FUZZED)/bin/python -c 'import atheris; print(atheris.path())')/libclang_rt.fuzzer_no_main.a" \
 	  -Wl,--no-whole-archive
 
 # Not editable: atheris instruments only what Python's own loaders import.
 $(FUZZED)/built: $(FUZZED)/libfuzzer.so CMakeLists.txt $(FILES)
 	$(FUZZED)/bin/python $(PIP) --no-build-isolation --no-deps . --config-settings build-dir=build/fuzzed \
-	  --config-settings install.strip=false --config-settings cmake.define.CHECKED=ON --config-settings cmake.define.FUZZED=ON
+	  --config-settings cmake.define.CHECKED=ON --config-settings cmake.define.FUZZED=ON \
+	  --config-settings install.strip=false
 	@touch $@

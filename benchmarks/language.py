@@ -17,6 +17,7 @@ from typing import Any
 
 import lark
 
+from benchmarks.report import Report
 from benchmarks.timing import per_second
 from tamis.indexes.columnar import parse_many
 from tamis.indexes.expressions import parse
@@ -87,33 +88,45 @@ def peers(texts: list[str]) -> dict[str, list[Evaluate]]:
 
 
 def main() -> None:
-    """Print two tables."""
+    """Print tables, and keep them."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--expressions", type=int, default=300_000)
     count = parser.parse_args().expressions
+    report = Report("language")
     chance = random.Random(1)
     texts = [conjunction(chance) for _ in range(count)]
+    measure_parsing(report, texts)
+    measure_evaluating(report, texts[:_SLOW_EXPRESSIONS], chance)
+    report.show()
+    print(f"\nKept in {report.keep()}")
+
+
+def measure_parsing(report: Report, texts: list[str]) -> None:
     few = texts[:_SLOW_EXPRESSIONS]
     grammar = lark.Lark(_GRAMMAR.read_text(), parser="lalr", lexer="basic")
-    many = per_second(count, lambda: parse_many(texts))
-    single = per_second(count, lambda: [parse(text) for text in texts])
-    lalr = per_second(len(few), lambda: [grammar.parse(text) for text in few])
-    print(f"parse_many       {many:12,.0f} expressions/s")
-    print(f"parse            {single:12,.0f} expressions/s")
-    print(f"LALR (Lark)      {lalr:12,.0f} expressions/s; parse_many is {many / lalr:,.0f} times as fast")
+    rates = {
+        "parse_many": per_second(len(texts), lambda: parse_many(texts)),
+        "parse": per_second(len(texts), lambda: [parse(text) for text in texts]),
+        "LALR parser (Lark)": per_second(len(few), lambda: [grammar.parse(text) for text in few]),
+    }
+    slowest = min(rates.values())
+    for name, rate in rates.items():
+        report.row("Parsing", what=name, expressions_a_second=rate, times_the_slowest=rate / slowest)
     expressions, _errors = parse_many(texts)
-    parts = {name: size / count for name, size in expressions.memory_bytes().items()}
-    print("bytes an expression: " + ", ".join(f"{name} {size:.1f}" for name, size in parts.items()))
+    for part, size in expressions.memory_bytes().items():
+        report.row("Bytes an expression, in columns", part=part, bytes=size / len(texts))
+
+
+def measure_evaluating(report: Report, texts: list[str], chance: random.Random) -> None:
     events = [{f"attr{number}": chance.randrange(100) for number in range(100)} for _ in range(_EVENTS)]
-    ours = [parse(text) for text in few]
+    ours = [parse(text) for text in texts]
     contenders: dict[str, list[Evaluate]] = {
         "Expression.evaluate": [expression.evaluate for expression in ours],
-        **peers(few),
+        **peers(texts),
     }
     expected = [[function(event) for event in events] for function in contenders["Expression.evaluate"]]
     for name, functions in contenders.items():
         answers = [[bool(function(event)) for event in events] for function in functions]
-        verdict = "" if answers == expected else "  (other answers!)"
 
         def evaluate(functions: list[Evaluate] = functions) -> None:
             for function in functions:
@@ -121,7 +134,8 @@ def main() -> None:
                     function(event)
 
         rate = per_second(len(functions) * len(events), evaluate)
-        print(f"{name:36} {1e6 / rate:10.2f} us an evaluation{verdict}")
+        same = "yes" if answers == expected else "no"
+        report.row("Evaluating one on an event", what=name, microseconds=1e6 / rate, same_answers=same)
 
 
 if __name__ == "__main__":

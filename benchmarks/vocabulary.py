@@ -11,6 +11,7 @@ import sys
 import time
 from collections.abc import Callable, Iterable
 
+from benchmarks.report import Report
 from benchmarks.timing import per_second
 from tamis.indexes.vocabulary import Vocabulary
 
@@ -39,7 +40,7 @@ def as_dict(texts: list[str]) -> dict[str, int]:
 
 
 def main() -> None:
-    """Print one line a measure."""
+    """Print tables, and keep them."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--strings", type=int, default=1_000_000)
     count = parser.parse_args().strings
@@ -60,17 +61,20 @@ def main() -> None:
     growing = Vocabulary()
     longest_intern = longest_ms(growing.intern, texts)
     longest_release = longest_ms(lambda text: growing.release(growing.find(text) or 0), texts)
-    print(f"{count:,} strings of {own // count} bytes       vocabulary        dict")
-    for name, ours, theirs in [
-        ("intern a new string, per s", lambda: interned(texts), lambda: as_dict(texts)),
-        ("find, per s", lambda: find_all(texts), lambda: get_all(texts)),
-        ("find what is not there, per s", lambda: find_all(absent), lambda: get_all(absent)),
+    report = Report("vocabulary")
+    table = f"{count:,} strings of {own // count} bytes"
+    for name, mine, theirs in [
+        ("intern a new string, a second", lambda: interned(texts), lambda: as_dict(texts)),
+        ("find, a second", lambda: find_all(texts), lambda: get_all(texts)),
+        ("find what is not there, a second", lambda: find_all(absent), lambda: get_all(absent)),
     ]:
-        print(f"{name:32} {per_second(count, ours):13,.0f} {per_second(count, theirs):11,.0f}")
-    per_string = (vocabulary.memory_bytes() - own) / count
-    print(f"{'bytes a string beside its own':32} {per_string:13.1f} {(of_dict - own) / count:11.1f}")
-    print(f"{'longest intern, ms':32} {longest_intern:13.2f}")
-    print(f"{'longest find and release, ms':32} {longest_release:13.2f}")
+        report.row(table, what=name, vocabulary=per_second(count, mine), dict=per_second(count, theirs))
+    beside = "bytes a string beside its own"
+    report.row(table, what=beside, vocabulary=(vocabulary.memory_bytes() - own) / count, dict=(of_dict - own) / count)
+    report.row("Longest single call", what="intern", milliseconds=longest_intern)
+    report.row("Longest single call", what="find and release", milliseconds=longest_release)
+    report.show()
+    print(f"\nKept in {report.keep()}")
 
 
 if __name__ == "__main__":

@@ -137,6 +137,7 @@ cdef int check_patterns(
 
 
 @cython.final
+@cython.no_gc  # it refers to nothing that could refer back, and gives its strings back when it goes, so it needs all
 cdef class Expression:
     """A parsed expression. It never changes; equal ones have equal canonical texts."""
 

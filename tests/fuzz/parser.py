@@ -82,7 +82,10 @@ def check_refusal(error: ExpressionError, text: str) -> None:
     assert error.found
     assert error.found == (text[error.column - 1 :][: len(error.found)] or "end of text")
     assert set(error.expected) <= set(SYMBOLS)
-    assert str(error).startswith(f"column {error.column}: ")
+    place, _, reason = str(error).partition(": ")
+    assert place == f"column {error.column}"
+    assert reason.strip()
+    assert error.expected or not re.search(" is expected(; did you mean .*)?\n", reason)
 
 
 def check_canonical(expression: Expression, limits: Limits) -> None:

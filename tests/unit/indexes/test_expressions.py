@@ -144,6 +144,18 @@ class TestExpression:
             Predicate("c d", "exists", ()),
         )
 
+    def test_it_goes_with_objects_that_refer_to_each_other(self) -> None:
+        """Such are collected piece by piece; an expression keeps what it needs to go."""
+        gc.collect()
+        keeper = parse("only = 'keeper'")
+        before = len(keeper.vocabulary)
+        for _ in range(100):
+            circle: list[Any] = [parse('a = "only here" and only_here_too = 1')]
+            circle.append(circle)
+            del circle
+        gc.collect()
+        assert len(keeper.vocabulary) == before
+
     def test_strings_go_with_the_last_expression_that_names_them(self) -> None:
         keeper = parse("only = 'keeper'")
         vocabulary = keeper.vocabulary
