@@ -2,9 +2,9 @@
 
     python -m benchmarks.matching [--shape dense|sparse|ads ...] [--engine NAME ...] [--scale 1.0]
 
-The yardstick (benchmarks/yardstick) is plain C++ without updates, strings or longs; its best method, one list a value with
-all predicates written out in it, is the measure. Rounds take turns and the best of each counts; times are processor
-time. What is compared has found the same ids.
+The yardstick (benchmarks/yardstick) is plain C++ without updates, strings or longs; its best method, a list for each
+value with all predicates written out in it, is the measure. Rounds take turns and the best of each counts; times are
+processor time. What is compared has found the same ids.
 """
 
 import argparse
@@ -54,7 +54,6 @@ def measure(report: Report, shape: str, scale: float, engines: list[str], folder
     yardstick.make(str(count), *map(str, rest))
     expressions, events = yardstick.workload(_EVENTS + _LEARNED)
     events, learned = events[:_EVENTS], events[_EVENTS:]
-    table = f"{shape}: {count:,} conjunctions"
     found: dict[str, int] = {}
     works: dict[str, Callable[[], float]] = {}
     bytes_each: dict[str, float] = {}
@@ -81,6 +80,7 @@ def measure(report: Report, shape: str, scale: float, engines: list[str], folder
         for name, work in works.items():
             best[name] = min(best[name], work())
     wanted = found["inline"]
+    table = f"{shape}: {count:,} conjunctions, {wanted / len(events):.0f} ids an event"
     for name, ids in found.items():
         assert ids == wanted or name.startswith(tuple(_SLOW)), (name, ids, wanted)
     for name, us in best.items():
@@ -92,7 +92,6 @@ def measure(report: Report, shape: str, scale: float, engines: list[str], folder
             structure_bytes=f"{bytes_each[name]:.0f}",
             taken_a_second=f"{built[name]:,.0f}" if name in built else "",
         )
-    report.row(table, what=f"{wanted / len(events):.0f} ids an event", us_an_event="", ratio="", structure_bytes="", taken_a_second="")
 
 
 def prepared(engine: str, expressions: Expressions, learned: list[Event]) -> list[tuple[str, Index, float]]:
@@ -109,7 +108,8 @@ def prepared(engine: str, expressions: Expressions, learned: list[Event]) -> lis
 
 def timed(label: str, index: Index, events: list[Event], size: int, found: dict[str, int]) -> Callable[[], float]:
     batches = [
-        EventBatch.from_events(events[at : at + size], vocabulary=index.vocabulary) for at in range(0, len(events), size)
+        EventBatch.from_events(events[at : at + size], vocabulary=index.vocabulary)
+        for at in range(0, len(events), size)
     ]
 
     def work() -> float:

@@ -11,6 +11,13 @@ from tamis.indexes.vocabulary cimport StringId
 from tamis.indexes.words cimport Type
 
 
+# What a slot's choice says other than a leaf: where its leaves are among covers; a choice of the engine's own; none.
+cdef enum:
+    COVER = 0x80000000
+    OWN = 0x40000000
+    NEVER = 0xFFFFFFFF
+
+
 # Finds expressions by access predicates.
 cdef class AccessIndex(Index):
     # Owned.
@@ -35,19 +42,28 @@ cdef class AccessIndex(Index):
     cdef int use_columns(self) except -1 nogil
     cdef void leave_columns(self, size_t count) noexcept nogil
     cdef int choose(self, uint32_t slot) except -1 nogil
-    cdef uint32_t choose_plain(self, uint32_t slot) noexcept nogil
+    cdef int estimate(self) except -1 nogil
+    cdef uint32_t choose_plain(self) noexcept nogil
     cdef int place_chosen(self, uint32_t slot, uint32_t choice) except -1 nogil
     cdef void erase_chosen(self, uint32_t slot, uint32_t choice) noexcept nogil
+    cdef Signature signature_of_all(self) noexcept nogil
     cdef Signature bits_of(self, const uint32_t* node) noexcept nogil
     cdef int place(self, const uint32_t* node, uint32_t slot, const Signature& signature, bint there) except -1 nogil
     cdef int place_point(
         self, uint32_t attribute, const uint32_t* at, Type type, uint32_t slot, const Signature& signature, bint there
     ) except -1 nogil
-    cdef int place_booleans(self, const uint32_t* node, uint32_t slot, const Signature& signature, bint there) except -1 nogil
+    cdef int place_booleans(
+        self, const uint32_t* node, uint32_t slot, const Signature& signature, bint there
+    ) except -1 nogil
     cdef int place_range(
         self, uint32_t attribute, NumberRange range, uint32_t slot, const Signature& signature, bint there
     ) except -1 nogil
-    cdef int place_strings(self, const uint32_t* node, uint32_t slot, const Signature& signature, bint there) except -1 nogil
+    cdef int place_strings(
+        self, const uint32_t* node, uint32_t slot, const Signature& signature, bint there
+    ) except -1 nogil
+
+    # What an engine may add: a choice of its own for a conjunction, and what an event finds by it.
+    cdef int find_more(self, Probe probe) except -1 nogil
 
     cdef int find(self, Probe probe, uint32_t event) except -1 nogil
     cdef int find_value(self, Probe probe, StringId attribute, size_t entry) except -1 nogil
@@ -57,3 +73,4 @@ cdef class AccessIndex(Index):
     cdef int learn_value(self, Probe probe, AttributeColumn* column, size_t entry) except -1 nogil
     cdef bint review(self, uint32_t steps) except -1 nogil
     cdef bint is_worse(self, uint32_t slot) except -1 nogil
+    cdef double cost_of_choice(self, uint32_t choice) noexcept nogil

@@ -14,7 +14,7 @@ from libcpp.vector cimport vector
 
 from tamis.indexes.access_keys cimport (
     NumberRange, double_of, is_parted, number_point, operand_point, range_above, range_below, range_of, small_point,
-    upper_bound,
+    space_of_cell, upper_bound,
 )
 from tamis.indexes.access_lists cimport (
     NO_LIST, NUMBERS_END, ONE_OF_SEVERAL, STRINGS_END, AccessLists, AttributeColumn, ListKey, Signature, after_prefix,
@@ -22,10 +22,11 @@ from tamis.indexes.access_lists cimport (
 )
 from tamis.indexes.batch cimport EventBatch
 from tamis.indexes.index cimport Index
-from tamis.indexes.matching cimport Cell, Matching
+from tamis.indexes.matching cimport Matching
 from tamis.indexes.normal_form cimport NormalForm
 from tamis.indexes.probe cimport Probe
 from tamis.indexes.selectivity cimport cost_of
+from tamis.indexes.small cimport Cell
 from tamis.indexes.truth cimport Value, number_at
 from tamis.indexes.vocabulary cimport NO_STRING, StringId
 from tamis.indexes.words cimport (
@@ -34,9 +35,6 @@ from tamis.indexes.words cimport (
     predicate_size, words_of,
 )
 
-# What `choices` says other than a leaf.
-cdef uint32_t NEVER = UINT32_MAX
-cdef uint32_t COVER = <uint32_t>1 << 31
 # Predicates with ends in one leaf of a PS-Tree.
 cdef uint32_t LEAF_MAX = 16
 # How far ahead of their trial the words of candidates are fetched.
@@ -144,22 +142,19 @@ cdef class AccessIndex(Index):
     cdef int choose(self, uint32_t slot) except -1 nogil:
         """Picks what the expression in hand is found by, and puts it there."""
         cdef uint32_t choice = NEVER
-        cdef size_t leaf
         cdef bint done = False
-        self.costs.clear()
-        for leaf in range(self.leaves.size()):
-            self.costs.push_back(cost_of(self.lists, self.leaves[leaf]))
+        self.estimate()
         if self.is_plain:
-            choice = self.choose_plain(slot)
+            choice = self.choose_plain()
         elif self.form.find_cover(self.costs.data()) != INFINITY:
             if self.form.cover_leaves.size() == 1:
                 choice = self.form.cover_leaves[0]
             elif self.free_covers.empty():
                 make_room(self.free_covers, self.covers.size() + 1)
                 self.covers.push_back(self.form.cover_leaves)
-                choice = COVER | <uint32_t>(self.covers.size() - 1)
+                choice = <uint32_t>COVER | <uint32_t>(self.covers.size() - 1)
             else:
-                choice = COVER | self.free_covers.back()
+                choice = <uint32_t>COVER | self.free_covers.back()
                 self.covers[self.free_covers.back()] = self.form.cover_leaves
                 self.free_covers.pop_back()
         try:
@@ -171,7 +166,15 @@ cdef class AccessIndex(Index):
                 self.erase_chosen(slot, choice)
         return 0
 
-    cdef uint32_t choose_plain(self, uint32_t slot) noexcept nogil:
+    cdef int estimate(self) except -1 nogil:
+        """What finding the expression in hand by each of its predicates costs."""
+        cdef size_t leaf
+        self.costs.clear()
+        for leaf in range(self.leaves.size()):
+            self.costs.push_back(cost_of(self.lists, self.leaves[leaf]))
+        return 0
+
+    cdef uint32_t choose_plain(self) noexcept nogil:
         """The cheapest predicate of a conjunction."""
         cdef size_t leaf
         cdef uint32_t best = NEVER
@@ -188,10 +191,7 @@ cdef class AccessIndex(Index):
         cdef Signature signature
         cdef vector[Signature] signatures
         if self.is_plain or choice == NEVER:
-            signature = Signature(0, 0)
-            if self.is_plain:
-                for index in range(self.leaves.size()):
-                    add_bits(&signature, self.bits_of(self.leaves[index]))
+            signature = self.signature_of_all() if self.is_plain else Signature(0, 0)
             if choice == NEVER:
                 self.lists.always.insert(slot, signature)
             else:
@@ -212,6 +212,14 @@ cdef class AccessIndex(Index):
             signatures[index].second = self.form.cover_bits[index]
             self.place(self.leaves[self.form.cover_leaves[index]], slot, signatures[index], True)
         return 0
+
+    cdef Signature signature_of_all(self) noexcept nogil:
+        """Of a conjunction."""
+        cdef Signature signature = Signature(0, 0)
+        cdef const uint32_t* node
+        for node in self.leaves:
+            add_bits(&signature, self.bits_of(node))
+        return signature
 
     cdef Signature bits_of(self, const uint32_t* node) noexcept nogil:
         """What an event must have for a predicate to be true."""
@@ -272,7 +280,9 @@ cdef class AccessIndex(Index):
             self.lists.erase_point(operand_point(attribute, at, type), slot)
         return 0
 
-    cdef int place_booleans(self, const uint32_t* node, uint32_t slot, const Signature& signature, bint there) except -1 nogil:
+    cdef int place_booleans(
+        self, const uint32_t* node, uint32_t slot, const Signature& signature, bint there
+    ) except -1 nogil:
         """Of `!=` and `not in`."""
         cdef const uint32_t* at = node + (3 if operator_of(node[0]) == NOT_IN else 2)
         cdef uint32_t count = node[2] if operator_of(node[0]) == NOT_IN else 1, value
@@ -290,7 +300,9 @@ cdef class AccessIndex(Index):
             self.lists.erase_numbers(attribute, range.first, range.end, slot)
         return 0
 
-    cdef int place_strings(self, const uint32_t* node, uint32_t slot, const Signature& signature, bint there) except -1 nogil:
+    cdef int place_strings(
+        self, const uint32_t* node, uint32_t slot, const Signature& signature, bint there
+    ) except -1 nogil:
         cdef int relation = operator_of(node[0])
         cdef string_view text = self.vocabulary.table.view(node[2])
         cdef string first, end = STRINGS_END()
@@ -334,6 +346,7 @@ cdef class AccessIndex(Index):
         cdef ListKey point
         probe.enter(event)
         probe.points.clear()
+        probe.spaces.clear()
         for entry in range(begin, end):
             attribute = probe.translated(probe.batch.attributes[entry])
             if attribute != NO_STRING and self.lists.column(attribute) != NULL:
@@ -348,32 +361,43 @@ cdef class AccessIndex(Index):
             if attribute != NO_STRING:
                 self.find_value(probe, attribute, entry)
         probe.found.list(self.lists.always)
+        self.find_more(probe)
         probe.found.end()
         self.try_all(probe, event, probe.found.single)
         self.try_all(probe, event, probe.found.several)
         probe.leave(event)
         return 0
 
+    cdef int find_more(self, Probe probe) except -1 nogil:
+        return 0
+
     cdef int find_point(self, Probe probe, const ListKey& point) except -1 nogil:
         cdef uint32_t number = self.lists.points.find(point)
         if number != NO_LIST:
             probe.found.list(self.lists.points[number])
+            if self.lists.points.uses(number) > 0:
+                probe.spaces.push_back(number)
         return 0
 
     cdef int find_value(self, Probe probe, StringId attribute, size_t entry) except -1 nogil:
         """By other than points."""
         cdef AttributeColumn* column = self.lists.column(attribute)
         cdef Value value
+        cdef uint32_t cell
         if column == NULL:
             return 0
         self.lists.find_any(column[0], probe.found)
-        if column.range_count() == 0:
+        if column.range_count() == 0 and column.cells_or_null() == NULL:
             return 0
         value = probe.batch.value_at(entry)
         if value.type == STRING:
             self.lists.find_string(column[0], string_view(value.data, value.size), probe.found)
         elif value.type != BOOLEAN:
             self.lists.find_number(column[0], double_of(value.number), probe.found)
+            if column.cells_or_null() != NULL:
+                cell = column.cells_or_null().of_key(key_of_double(double_of(value.number)))
+                if column.cells_or_null().uses[cell] > 0:
+                    probe.spaces.push_back(space_of_cell(self.lists.number_of(attribute), cell))
         return 0
 
     cdef int try_all(self, Probe probe, uint32_t event, const vector[uint32_t]& slots) except -1 nogil:
@@ -452,22 +476,21 @@ cdef class AccessIndex(Index):
     cdef bint is_worse(self, uint32_t slot) except -1 nogil:
         """Whether the expression in hand would better be found by something else."""
         cdef uint32_t choice = self.choices[slot]
-        cdef size_t leaf
-        cdef double best = INFINITY, now = 0
-        self.costs.clear()
-        for leaf in range(self.leaves.size()):
-            self.costs.push_back(cost_of(self.lists, self.leaves[leaf]))
-            best = min(best, self.costs.back())
+        cdef double best
         if choice == NEVER:
             return False
-        if choice & COVER:
-            for leaf in self.covers[choice ^ COVER]:
-                now += self.costs[leaf]
-        else:
-            now = self.costs[choice]
-        if not self.is_plain:
-            best = self.form.find_cover(self.costs.data())
-        return now > best * WORSE
+        self.estimate()
+        best = self.cost_of_choice(self.choose_plain()) if self.is_plain else self.form.find_cover(self.costs.data())
+        return self.cost_of_choice(choice) > best * WORSE
+
+    cdef double cost_of_choice(self, uint32_t choice) noexcept nogil:
+        cdef uint32_t leaf
+        cdef double cost = 0
+        if not choice & COVER:
+            return self.costs[choice]
+        for leaf in self.covers[choice ^ COVER]:
+            cost += self.costs[leaf]
+        return cost
 
     # Reports.
 

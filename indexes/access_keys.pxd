@@ -98,3 +98,20 @@ cdef inline NumberRange range_below(const uint32_t* node) noexcept nogil:
 
 cdef inline NumberRange range_above(const uint32_t* node) noexcept nogil:
     return NumberRange(key_behind(upper_bound(node)), NUMBERS_END())
+
+
+cdef inline uint64_t space_of_cell(uint32_t column, uint32_t cell) noexcept nogil:
+    """As a part of a key: it is none of a point's number."""
+    return <uint64_t>1 << 40 | <uint64_t>column << 8 | cell
+
+
+cdef inline bint is_cell(uint64_t space) noexcept nogil:
+    return space >> 40 != 0
+
+
+cdef inline uint32_t column_of(uint64_t space) noexcept nogil:
+    return <uint32_t>(space >> 8)
+
+
+cdef inline uint32_t cell_of(uint64_t space) noexcept nogil:
+    return space & 0xFF

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -17,6 +18,27 @@
 
 namespace tamis {
 
+// Numbers of an attribute in some twenty cells, of about as many values each: predicate spaces that are the same for all
+// expressions, so that their numbers can be parts of keys.
+struct Cells {
+  static constexpr std::size_t count_max = 16;
+
+  std::vector<std::uint64_t> cuts;
+  std::array<std::uint32_t, count_max> uses{};  // how many keys each is a part of
+
+  // Of values in order.
+  explicit Cells(const std::vector<std::uint64_t>& sample) {
+    for (std::size_t cell = 1; cell < count_max; ++cell) {
+      cuts.push_back(sample[cell * sample.size() / count_max]);
+    }
+    cuts.erase(std::unique(cuts.begin(), cuts.end()), cuts.end());
+  }
+
+  std::uint32_t of(std::uint64_t key) const noexcept {
+    return static_cast<std::uint32_t>(std::upper_bound(cuts.begin(), cuts.end(), key) - cuts.begin());
+  }
+};
+
 // What is known of an attribute.
 struct AttributeColumn {
   std::uint32_t attribute;
@@ -29,12 +51,14 @@ struct AttributeColumn {
   bool asks_points = false;
   std::unique_ptr<PredicateSpaces<Numbers>> numbers;
   std::unique_ptr<PredicateSpaces<Strings>> strings;
+  std::unique_ptr<Cells> cells;
   // Of learned events, weighed by age: how many there were, how many have the attribute; some of their values, sorted.
   double seen = 0;
   double present = 0;
   std::vector<std::uint64_t> number_keys;
   std::vector<std::uint64_t> point_codes;
-  // The least and the greatest number that predicates name.
+  // The first numbers that predicates name, and the least and the greatest one.
+  std::vector<std::uint64_t> ends;
   double least = std::numeric_limits<double>::infinity();
   double greatest = -std::numeric_limits<double>::infinity();
 
@@ -43,6 +67,17 @@ struct AttributeColumn {
   }
   std::size_t leaf_count() const noexcept {
     return (numbers == nullptr ? 0 : numbers->leaf_count()) + (strings == nullptr ? 0 : strings->leaf_count());
+  }
+
+  // The cells, made when enough is known of where they should be; else null. Throws std::bad_alloc.
+  Cells* make_cells() {
+    constexpr std::size_t enough = 4 * Cells::count_max;
+    if (cells == nullptr && (number_keys.size() >= enough || ends.size() >= enough)) {
+      std::vector<std::uint64_t> sample = number_keys.size() >= enough ? number_keys : ends;
+      std::sort(sample.begin(), sample.end());
+      cells = std::make_unique<Cells>(sample);
+    }
+    return cells.get();
   }
 
   // Makes room in what was learned for so many events more: beyond the greatest number all of it counts half.
@@ -67,9 +102,13 @@ struct AttributeColumn {
     }
   }
 
-  void span(double number) noexcept {
+  void span(double number) {
+    constexpr std::size_t ends_max = 256;
     least = std::min(least, number);
     greatest = std::max(greatest, number);
+    if (ends.size() < ends_max) {
+      ends.push_back(Numbers::key_of(number));
+    }
   }
 
   // Which part of the values is there, as far as is known; half a value more, since none seen is not none.
@@ -264,6 +303,9 @@ class AccessLists {
     }
   }
 
+  // The number of an attribute that is used; no other one has it at the time.
+  std::uint32_t number_of(std::uint32_t attribute) const noexcept { return places_[attribute]; }
+
   // All of these need an attribute that is used. The insertions throw std::bad_alloc, and what was begun is then to be
   // erased.
   void insert_point(const ListKey& key, std::uint32_t slot, const Signature& signature) {
@@ -335,7 +377,11 @@ class AccessLists {
     for (const std::unique_ptr<AttributeColumn>& held : columns_) {
       if (held != nullptr) {
         bytes += sizeof(AttributeColumn) + held->any.memory_bytes() +
-                 (held->number_keys.capacity() + held->point_codes.capacity()) * sizeof(std::uint64_t);
+                 (held->number_keys.capacity() + held->point_codes.capacity() + held->ends.capacity()) *
+                     sizeof(std::uint64_t);
+        if (held->cells != nullptr) {
+          bytes += sizeof(*held->cells) + held->cells->cuts.capacity() * sizeof(std::uint64_t);
+        }
         if (held->numbers != nullptr) {
           bytes += sizeof(*held->numbers) + held->numbers->memory_bytes();
         }

@@ -25,8 +25,10 @@ cdef extern from "list_table.hpp" namespace "tamis" nogil:
 
     cdef cppclass ListTable:
         uint32_t find(const ListKey& key) noexcept
+        void prefetch(const ListKey& key) noexcept
         PostingList& operator[](uint32_t number) noexcept
-        uint32_t& uses(uint32_t number) noexcept
+        uint32_t uses(uint32_t number) noexcept
+        void add_uses(uint32_t number, int change) noexcept
         uint32_t take(const ListKey& key) except +
         void let_go(uint32_t number) noexcept
         uint32_t size() noexcept
@@ -34,6 +36,10 @@ cdef extern from "list_table.hpp" namespace "tamis" nogil:
 
 cdef extern from "access_lists.hpp" namespace "tamis" nogil:
     const uint32_t NO_LIST "tamis::AccessLists::none"
+
+    cdef cppclass Cells:
+        uint32_t uses[16]
+        uint32_t of_key "of"(uint64_t key) noexcept
 
     cdef cppclass AttributeColumn:
         uint32_t attribute
@@ -45,7 +51,9 @@ cdef extern from "access_lists.hpp" namespace "tamis" nogil:
         vector[uint64_t] point_codes
         double least
         double greatest
-        void span(double number) noexcept
+        Cells* cells_or_null "cells.get"() noexcept
+        Cells* make_cells() except +
+        void span(double number) except +
         double share_of_numbers(uint64_t first, uint64_t end) noexcept
         double share_of_point(uint64_t code) noexcept
         void remember(size_t events, double events_max, size_t values_max) noexcept
@@ -70,6 +78,7 @@ cdef extern from "access_lists.hpp" namespace "tamis" nogil:
         Signature bits_of_point(uint32_t attribute, const ListKey& point) noexcept
         void use(uint32_t attribute) except +
         void leave(uint32_t attribute) noexcept
+        uint32_t number_of(uint32_t attribute) noexcept
         void insert_point(const ListKey& key, uint32_t slot, const Signature& signature) except +
         void erase_point(const ListKey& key, uint32_t slot) noexcept
         void insert_numbers(

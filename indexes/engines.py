@@ -6,10 +6,11 @@ from typing import Any
 from tamis.indexes.errors import SnapshotError
 from tamis.indexes.index import Index
 from tamis.indexes.pst_bloom import PstBloom
+from tamis.indexes.pst_hash import PstHash
 from tamis.indexes.scan import Scan
 from tamis.indexes.snapshot import read_snapshot
 
-ENGINES: dict[str, type[Index]] = {engine.name: engine for engine in (Scan, PstBloom)}
+ENGINES: dict[str, type[Index]] = {engine.name: engine for engine in (Scan, PstBloom, PstHash)}
 DEFAULT_ENGINE = Scan.name
 
 

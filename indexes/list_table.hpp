@@ -40,10 +40,16 @@ class ListTable {
     return tables_[hash & table_mask].find(tag_of(hash), [&](std::uint32_t number) { return entry(number).key == key; });
   }
 
+  // Brings nearer what `find` begins with.
+  void prefetch(const ListKey& key) const noexcept {
+    const std::uint64_t hash = hash_of(key);
+    tables_[hash & table_mask].prefetch(tag_of(hash));
+  }
+
   PostingList& operator[](std::uint32_t number) noexcept { return entry(number).list; }
   const PostingList& operator[](std::uint32_t number) const noexcept { return entry(number).list; }
-  // What else the key is used for; it stays while this is not 0.
-  std::uint32_t& uses(std::uint32_t number) noexcept { return entry(number).uses; }
+  // By how many the key is used otherwise; it stays while this is not 0.
+  void add_uses(std::uint32_t number, int change) noexcept { entry(number).uses += static_cast<std::uint32_t>(change); }
   std::uint32_t uses(std::uint32_t number) const noexcept { return entry(number).uses; }
 
   // The number of a key; a new one is there until `let_go`. Throws std::bad_alloc; nothing has changed then.

@@ -1,8 +1,9 @@
-from libc.stdint cimport int32_t, uint32_t, uint64_t
+from libc.stdint cimport uint32_t, uint64_t
 from libcpp.unordered_map cimport unordered_map
 from libcpp.vector cimport vector
 
 from tamis.indexes.batch cimport EventBatch
+from tamis.indexes.small cimport Cell
 from tamis.indexes.truth cimport Value
 from tamis.indexes.vocabulary cimport StringId, StringTable, Vocabulary
 
@@ -16,14 +17,6 @@ cdef extern from "hits.hpp" namespace "tamis" nogil:
         void sort() except +
         void end() noexcept
         size_t memory_bytes() noexcept
-
-# What the event in hand has for an attribute: NOTHING, or a type (SHORT for a long that fits) and 32 bits that say all
-# of it where it is SHORT, BOOLEAN, or a STRING that the index holds (its id; else NO_STRING).
-cdef struct Cell:
-    uint32_t type
-    int32_t small
-    uint32_t entry
-
 
 # What one thread needs to match one batch, and keeps for the next.
 cdef class Matching:
@@ -49,6 +42,8 @@ cdef class Matching:
     # The event in hand, counted from `first`.
     cdef void enter(self, uint32_t event) noexcept nogil
     cdef void leave(self, uint32_t event) noexcept nogil
+    # Whether the event in hand satisfies an expression.
+    cdef bint holds(self, const uint32_t* node) except -1 nogil
     # Of the event in hand: a `Truth`.
     cdef int truth(self, const uint32_t* node) except -1 nogil
     cdef int predicate(self, const uint32_t* node) except -1 nogil

@@ -8,6 +8,7 @@ from tamis.indexes.patterns import matches
 
 from tamis.indexes.batch cimport EventBatch
 from tamis.indexes.printing cimport string_of
+from tamis.indexes.small cimport HOLDS, UNCLEAR, Cell, Quick, quick_look
 from tamis.indexes.truth cimport (
     FALSE, TRUE, Truth, Value, asks_pattern, before_children, decides, negated, predicate_truth,
 )
@@ -99,6 +100,10 @@ cdef class Matching:
                 attribute = self.translated(self.batch.weight_attributes[entry])
                 if attribute != NO_STRING:
                     self.attribute_weights[attribute] = 1.0
+
+    cdef bint holds(self, const uint32_t* node) except -1 nogil:
+        cdef Quick quick = quick_look(self.cells.data(), node, &self.predicates)
+        return quick == HOLDS if quick != UNCLEAR else self.truth(node) == TRUE
 
     cdef int truth(self, const uint32_t* node) except -1 nogil:
         cdef Kind kind = kind_of(node[0])

@@ -57,8 +57,8 @@ cdef class NormalForm:
     # A cover whose leaves' costs add up to little; infinite if a part has none but leaves of infinite cost.
     cdef double find_cover(self, const double* leaf_costs) except -1 nogil
 
-    # After `find_cover`: for each leaf of the cover, the bits of all leaves that are true wherever the expression is true
-    # by way of this one; of each leaf's bits, which are given.
+    # After `find_cover`: for each leaf of the cover, the bits of all leaves that are true wherever the expression is
+    # true by way of this one; of each leaf's bits, which are given.
     cdef int mark_cover(self, const uint64_t* leaf_bits) except -1 nogil
 
     cdef uint32_t leaf_count(self) noexcept nogil

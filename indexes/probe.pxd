@@ -1,4 +1,4 @@
-from libc.stdint cimport uint32_t
+from libc.stdint cimport uint64_t
 from libcpp.vector cimport vector
 
 from tamis.indexes.access_lists cimport Candidates, ListKey
@@ -10,7 +10,5 @@ cdef class Probe(Matching):
     cdef Candidates found
     # Of the event's values whose attributes have columns.
     cdef vector[ListKey] points
-
-    # Whether the event in hand satisfies an expression.
-    cdef bint holds(self, const uint32_t* node) except -1 nogil
-    cdef bint predicate_holds(self, const uint32_t* node) except -1 nogil
+    # Spaces of these that are parts of keys of several.
+    cdef vector[uint64_t] spaces

@@ -46,6 +46,13 @@ class ProbeTable {
     }
   }
 
+  // Brings nearer where a search for this tag begins.
+  void prefetch(std::uint32_t tag) const noexcept {
+    if (count_ > 0) {
+      __builtin_prefetch(&slots_[home(tag)]);
+    }
+  }
+
   // Makes room for one more entry. Throws std::bad_alloc, with the table unchanged.
   void reserve_one() { reserve(1); }
 

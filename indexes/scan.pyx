@@ -1,21 +1,25 @@
 """The engine without an index: it asks every expression, and so is the oracle for all others.
 
 Expressions are read where they are stored, one after the other; there is no structure beside them, so insertion and
-deletion cost nothing more. Each is asked for 64 events at once (`tile.pyx`), and a block of 256 KiB for all events of
-the batch before the next one: it stays in the cache.
+deletion cost nothing more. Each is asked for 64 events at once (`tile.pyx`), or for one where there are few, and a
+block of 256 KiB for all events of the batch before the next one: it stays in the cache.
 """
 
 from libc.stdint cimport uint32_t
 
 from tamis.indexes.index cimport Index
 from tamis.indexes.matching cimport Matching
+from tamis.indexes.small cimport HOLDS, HOPELESS, UNCLEAR, Cell, Quick, quick_look
 from tamis.indexes.store cimport DEAD, RECORD_HEADER, Base
 from tamis.indexes.tile cimport LANE_COUNT, Lanes, Tile, countr_zero
+from tamis.indexes.truth cimport TRUE
 from tamis.indexes.words cimport CONJUNCTION, EXISTS, PREDICATE, kind_of, operator_of
 
 # What is asked for all events before the next: words of a segment, expressions of a mapped snapshot.
 cdef uint32_t BLOCK_WORDS = 64 * 1024
 cdef uint32_t BASE_BLOCK = 4096
+# So many events are asked about one after the other.
+cdef uint32_t FEW = 4
 
 
 cdef class Scan(Index):
@@ -29,14 +33,18 @@ cdef class Scan(Index):
     cdef int search(self, Matching matching) except -1:
         cdef Tile tile = matching
         cdef uint32_t index, first = 0, based = self.store.base().count, at
+        cdef bint few = tile.hits.events() <= FEW
         with nogil:
             while first < based:
-                self.scan_base(tile, first, min(first + BASE_BLOCK, based))
+                if few:
+                    self.ask_base(tile, first, min(first + BASE_BLOCK, based))
+                else:
+                    self.scan_base(tile, first, min(first + BASE_BLOCK, based))
                 first += BASE_BLOCK
             for index in range(self.store.segments().count()):
                 at = 0
                 while self.store.segments().words(index) != NULL and at < self.store.segments()[index].used:
-                    at = self.scan_block(tile, index, at)
+                    at = self.ask_block(tile, index, at) if few else self.scan_block(tile, index, at)
         return 0
 
     cdef int scan_base(self, Tile tile, uint32_t first, uint32_t end) except -1 nogil:
@@ -61,10 +69,8 @@ cdef class Scan(Index):
     cdef uint32_t scan_block(self, Tile tile, uint32_t index, uint32_t first) except 0 nogil:
         """Of a segment, from a record on; where the next block begins."""
         cdef const uint32_t* words = self.store.segments().words(index)
-        cdef uint32_t event = 0, at, used = self.store.segments()[index].used, end = first
+        cdef uint32_t event = 0, at, end = self.end_of_block(index, first)
         cdef Lanes lanes
-        while end < used and end - first < BLOCK_WORDS:
-            end += RECORD_HEADER + words[end + 1]
         while event < tile.hits.events():
             tile.enter_tile(event, min(LANE_COUNT, tile.hits.events() - event))
             at = first
@@ -77,6 +83,57 @@ cdef class Scan(Index):
                 at += RECORD_HEADER + words[at + 1]
             tile.leave_tile()
             event += LANE_COUNT
+        return end
+
+    cdef uint32_t end_of_block(self, uint32_t index, uint32_t first) noexcept nogil:
+        cdef const uint32_t* words = self.store.segments().words(index)
+        cdef uint32_t used = self.store.segments()[index].used, end = first
+        while end < used and end - first < BLOCK_WORDS:
+            end += RECORD_HEADER + words[end + 1]
+        return end
+
+    cdef int ask_base(self, Tile tile, uint32_t first, uint32_t end) except -1 nogil:
+        """The same, an event at a time."""
+        cdef const Base* base = &self.store.base()
+        cdef const Cell* cells = tile.cells.data()
+        cdef const uint32_t* words
+        cdef uint32_t event = 0, position
+        cdef Quick quick
+        while event < tile.hits.events():
+            tile.enter(event)
+            for position in range(first, end):
+                if not self.store.holds_base(position):
+                    continue
+                words = base.words + base.starts[position]
+                quick = quick_look(cells, words, &tile.predicates)
+                tile.expressions += quick != HOPELESS
+                if quick == HOLDS or quick == UNCLEAR and tile.truth(words) == TRUE:
+                    tile.hits.add(event, self.store.id(position))
+                    if event >= tile.hits.events():  # it was given up
+                        break
+            tile.leave(event)
+            event += 1
+        return 0
+
+    cdef uint32_t ask_block(self, Tile tile, uint32_t index, uint32_t first) except 0 nogil:
+        cdef const uint32_t* words = self.store.segments().words(index)
+        cdef const Cell* cells = tile.cells.data()
+        cdef uint32_t event = 0, at, end = self.end_of_block(index, first)
+        cdef Quick quick
+        while event < tile.hits.events():
+            tile.enter(event)
+            at = first
+            while at < end:
+                if words[at] != DEAD:
+                    quick = quick_look(cells, words + at + RECORD_HEADER, &tile.predicates)
+                    tile.expressions += quick != HOPELESS
+                    if quick == HOLDS or quick == UNCLEAR and tile.truth(words + at + RECORD_HEADER) == TRUE:
+                        tile.hits.add(event, self.store.id(words[at]))
+                        if event >= tile.hits.events():  # it was given up
+                            break
+                at += RECORD_HEADER + words[at + 1]
+            tile.leave(event)
+            event += 1
         return end
 
     cdef bint add_hits(self, Tile tile, Lanes lanes, uint32_t id) except -1 nogil:

@@ -1,9 +1,9 @@
 """How often an access predicate lets an event through: what finding an expression by it costs.
 
-PS-Tree (2018), section 3.3, ranks predicates by historical events, and without those by operators and the widths of their
-value sets. Here both are one estimate: the share of events that have the attribute, times the share of values that
-the predicate holds for. Of learned events both are counted in a sample; before that, a value is taken to come as often in
-events as in subscriptions, and a range as often as its part of what subscriptions span.
+PS-Tree (2018), section 3.3, ranks predicates by historical events, and without those by operators and the widths of
+their value sets. Here both are one estimate: the share of events that have the attribute, times the share of values
+that the predicate holds for. Of learned events both are counted in a sample; before that, a value is taken to come as
+often in events as in subscriptions, and a range as often as its part of what subscriptions span.
 """
 
 from libc.math cimport INFINITY, isfinite

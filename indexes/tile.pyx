@@ -9,7 +9,7 @@ from libc.stdint cimport INT32_MAX, INT32_MIN, int32_t, int64_t, uint32_t
 from libc.string cimport memcpy, memset
 
 from tamis.indexes.matching cimport Matching
-from tamis.indexes.small cimport HOLDS, is_small
+from tamis.indexes.small cimport STANDINGS, is_small
 from tamis.indexes.truth cimport FALSE, TRUE, Truth, Value, asks_pattern, is_xnor, predicate_truth
 from tamis.indexes.vocabulary cimport NO_STRING, StringId
 from tamis.indexes.words cimport (
@@ -137,7 +137,7 @@ cdef class Tile(Matching):
             standing = standing_of(
                 &column.small[0], small, <int32_t>node[2], <int32_t>node[2 + (relation >= BETWEEN)]
             )
-            holds = <uint32_t>HOLDS >> 3 * relation ^ (0 if wanted else 0b111)
+            holds = <uint32_t>STANDINGS >> 3 * relation ^ (0 if wanted else 0b111)
             found[0] = small & (
                 (~standing.not_below if holds & 1 else 0)
                 | (standing.not_below & ~standing.above if holds & 2 else 0)

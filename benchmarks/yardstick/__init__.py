@@ -66,7 +66,8 @@ class Yardstick:
         texts = [" and ".join(map(predicate, range(start, end))) for start, end in pairwise(starts)]
         expressions, errors = parse_many(texts)
         assert not errors
-        ends, names, values = self._column("event_offsets"), self._column("event_attributes"), self._column("event_values")
+        ends, names = self._column("event_offsets"), self._column("event_attributes")
+        values = self._column("event_values")
         spans = list(pairwise(ends))[:events_max]
         return expressions, [{_name(names[at]): values[at] for at in range(start, end)} for start, end in spans]
 

@@ -41,6 +41,22 @@ def test_what_asks_first_for_an_attribute_that_no_event_has_is_not_looked_at() -
     ],
 )
 def test_no_predicate_is_asked_when_the_rest_decides(text: str, event: dict[str, Any], predicates: int) -> None:
+    assert work([text], [event] * 64) == (1, predicates)
+
+
+@pytest.mark.parametrize(
+    ("text", "event", "predicates"),
+    [
+        ("a = 1 and b = 1 and c = 1", {"a": 2, "b": 1, "c": 1}, 1),
+        ("a = 1 and b = 1 and c = 1", {"a": 1, "b": 2, "c": 1}, 2),
+        ("a = 1 or b = 1 or c = 1", {"a": 1}, 1),
+        ("a = 1 or b = 1 or c = 1", {"c": 1}, 3),
+        ("not (a = 1 or b = 1)", {"a": 1, "b": 1}, 1),
+    ],
+)
+def test_no_predicate_is_asked_of_one_event_when_the_rest_decides(
+    text: str, event: dict[str, Any], predicates: int
+) -> None:
     assert work([text], [event]) == (1, predicates)
 
 

@@ -1,0 +1,3 @@
+from tamis.indexes.access_index import AccessIndex
+
+class PstHash(AccessIndex): ...
