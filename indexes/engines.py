@@ -11,7 +11,7 @@ from tamis.indexes.scan import Scan
 from tamis.indexes.snapshot import read_snapshot
 
 ENGINES: dict[str, type[Index]] = {engine.name: engine for engine in (Scan, PstBloom, PstHash)}
-DEFAULT_ENGINE = Scan.name
+DEFAULT_ENGINE = PstHash.name
 
 
 def create(engine: str = DEFAULT_ENGINE, **options: Any) -> Index:

@@ -9,11 +9,13 @@ from tamis.indexes.probe cimport Probe
 cdef class PstHash(AccessIndex):
     # Postings by two predicate spaces, the lesser number first.
     cdef ListTable* pairs
+    cdef double pairs_from
     # Of the two predicates in hand; whether they are not counted yet as uses of their spaces.
     cdef vector[uint64_t] left
     cdef vector[uint64_t] right
     cdef bint uncounted
 
+    cdef double cost_of_finding(self, uint32_t single) noexcept nogil
     cdef uint32_t spaces_of(self, const uint32_t* node) except? 0xFFFFFFFF nogil
     cdef int read_both(self, uint32_t choice, bint make) except -1 nogil
     cdef int read_spaces(self, const uint32_t* node, vector[uint64_t]* spaces, bint make) except -1 nogil

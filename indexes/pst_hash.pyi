@@ -1,3 +1,6 @@
 from tamis.indexes.access_index import AccessIndex
 
-class PstHash(AccessIndex): ...
+PAIRS_FROM: float
+
+class PstHash(AccessIndex):
+    def __init__(self, *, pairs_from: float = ...) -> None: ...

@@ -17,25 +17,37 @@ from tamis.indexes.access_keys cimport (
 )
 from tamis.indexes.access_lists cimport NO_LIST, Cells, ListKey, ListTable, Signature
 from tamis.indexes.probe cimport Probe
-from tamis.indexes.words cimport BETWEEN, EQUAL, IN, LESS, STRING, Type, first_type, operator_of, words_of
+from tamis.indexes.selectivity cimport presence_of
+from tamis.indexes.words cimport (
+    BETWEEN, EQUAL, IN, LESS, MISSING, STRING, Type, first_type, operator_of, words_of,
+)
 
 # Of how many spaces each of two predicates may be, and of how many pairs both.
 cdef uint32_t SPACES_MAX = 6
 cdef uint32_t PAIRS_MAX = 18
-# When so many candidates would come with an event, if all expressions were as easily found by one predicate, two are
-# better: looking up pairs costs about as much.
-cdef double CANDIDATES_MANY = 8000
+# What a posting costs an event that comes by, and what an expression costs that it tries, in nanoseconds.
+cdef double POSTING_COST = 1
+cdef double TRIAL_COST = 50
+# To look all pairs of an event's spaces up costs some 20,000.
+PAIRS_FROM = 200_000
 cdef uint32_t LEAF_BITS = 12
 cdef uint32_t LEAF_BOUND = 1 << 12
 
 
 cdef class PstHash(AccessIndex):
-    """Finds expressions by two access predicates where one finds too many."""
+    """Finds expressions by two access predicates where one finds too many.
+
+    `pairs_from` is where that begins: how many nanoseconds an event would cost, if all expressions were found by one
+    predicate as easily as the one in question.
+    """
 
     name = "pst-hash"
 
     def __cinit__(self, *args, **options):
         self.pairs = new ListTable()
+
+    def __init__(self, *, pairs_from=PAIRS_FROM):
+        self.pairs_from = pairs_from
 
     def __dealloc__(self):
         del self.pairs
@@ -45,7 +57,7 @@ cdef class PstHash(AccessIndex):
         cdef size_t count = min(<size_t>LEAF_BOUND, self.leaves.size())
         cdef double least
         cdef uint32_t spaces, others
-        if single == NEVER or self.costs[single] * self.store.size() < CANDIDATES_MANY:
+        if single == NEVER or self.costs[single] * self.store.size() * self.cost_of_finding(single) < self.pairs_from:
             return single
         least = self.costs[single] / 2  # two are worth it only if they find much less
         for first in range(count):
@@ -62,6 +74,15 @@ cdef class PstHash(AccessIndex):
                     least = self.costs[first] * self.costs[second]
                     best = <uint32_t>OWN | second << LEAF_BITS | first
         return best
+
+    cdef double cost_of_finding(self, uint32_t single) noexcept nogil:
+        """Of the expression in hand, by an event that meets one of its predicates."""
+        cdef double passes = 1
+        cdef size_t leaf
+        for leaf in range(self.leaves.size()):
+            if leaf != single and operator_of(self.leaves[leaf][0]) != MISSING:
+                passes *= presence_of(self.lists.column(self.leaves[leaf][1]))
+        return POSTING_COST + passes * TRIAL_COST
 
     cdef uint32_t spaces_of(self, const uint32_t* node) except? 0xFFFFFFFF nogil:
         """How many spaces a predicate takes; 0 if it is none that makes pairs."""

@@ -30,8 +30,12 @@ cdef inline double cost_of(AccessLists* lists, const uint32_t* node) noexcept no
     if relation == MISSING:
         return INFINITY
     cdef AttributeColumn* column = lists.column(node[1])
-    cdef double presence = (column.present + 0.5) / (column.seen + 1)
-    return presence if relation == EXISTS else presence * share_of(lists, column, node)
+    return presence_of(column) if relation == EXISTS else presence_of(column) * share_of(lists, column, node)
+
+
+cdef inline double presence_of(AttributeColumn* column) noexcept nogil:
+    """The share of events that have the attribute; half, as long as none were learned."""
+    return (column.present + 0.5) / (column.seen + 1)
 
 
 cdef inline double share_of(AccessLists* lists, AttributeColumn* column, const uint32_t* node) noexcept nogil:

@@ -6,7 +6,9 @@ import hypothesis
 import pytest
 
 from tamis.indexes.engines import ENGINES
+from variants import EagerPairs
 
+ENGINES[EagerPairs.name] = EagerPairs
 hypothesis.settings.register_profile("dev", max_examples=50, deadline=None)
 hypothesis.settings.register_profile("ci", max_examples=200, deadline=None, print_blob=True)
 hypothesis.settings.load_profile("ci" if os.environ.get("CI") else "dev")
