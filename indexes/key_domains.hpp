@@ -26,8 +26,16 @@ struct Numbers {
     return (bits & sign) != 0 ? ~bits : bits | sign;
   }
 
-  // The key above `low` and not above `high` that ends in the most zeros.
-  static Key between(Key low, Key high) noexcept { return high & ~((std::uint64_t{1} << (63 - std::countl_zero(low ^ high))) - 1); }
+  // The key not below `low` and not above `high` that ends in the most zeros.
+  static Key simplest(Key low, Key high) noexcept {
+    if (low == high) {
+      return low;
+    }
+    const Key below = (Key{1} << (63 - std::countl_zero(low ^ high))) - 1;  // the highest differing bit
+    return (low & below) == 0 ? low : high & ~below;
+  }
+
+  static bool may_cut(Key) noexcept { return true; }
 
   static std::size_t memory_bytes(Key) noexcept { return 0; }
 };
@@ -44,19 +52,27 @@ struct Strings {
   static Key after(std::string_view text) { return std::string(text) + '\0'; }
   static Key after_prefix(std::string_view text) { return std::string(text) + '\xff'; }
 
-  // A short string above `low` and not above `high`, such that of all between them only few go to one side for ever.
-  static Key between(const Key& low, const Key& high) {
+  // The string not below `low` and not above `high` that is the simplest: of all such, fewest bits have to be read until the
+  // rest of it is zero, where each byte has a bit before it that says it is there.
+  static Key simplest(const Key& low, const Key& high) {
     const auto [mine, theirs] = std::mismatch(low.begin(), low.end(), high.begin(), high.end());
-    const auto same = static_cast<std::size_t>(theirs - high.begin());
-    Key found(high, 0, same + 1);
-    if (mine != low.end()) {
-      const auto below = static_cast<unsigned char>(*mine);
-      const auto above = static_cast<unsigned char>(*theirs);
-      const unsigned differing = static_cast<unsigned>(below ^ above);
-      found[same] = static_cast<char>(above & ~(std::bit_floor(differing) - 1));
+    if (mine == low.end()) {
+      return low;
     }
+    const auto same = static_cast<std::size_t>(mine - low.begin());
+    const auto below = static_cast<unsigned char>(*mine);
+    const auto above = static_cast<unsigned char>(*theirs);
+    const unsigned rest = std::bit_floor(static_cast<unsigned>(below ^ above)) - 1;
+    if (low.size() == same + 1 && (below & rest) == 0) {
+      return low;
+    }
+    Key found(high, 0, same + 1);
+    found[same] = static_cast<char>(above & ~rest);
     return found;
   }
+
+  // What strings have in common is cut no further than so far: it bounds how deep they can make a tree.
+  static bool may_cut(const Key& key) noexcept { return key.size() <= 256; }
 
   static std::size_t memory_bytes(const Key& key) noexcept { return key.capacity() > sizeof(Key) / 2 ? key.capacity() + 1 : 0; }
 };

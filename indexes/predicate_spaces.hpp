@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <new>
@@ -15,14 +16,16 @@ namespace tamis {
 // The tree of PS-Tree-Based Efficient Boolean Expression Matching (PVLDB 2018), section 4, with wide predicates at inner
 // nodes, so that inserting one costs the logarithm of the tree's size and not a visit to every space that it covers.
 //
-// An inner node cuts its part of the domain in two. The cut is the simplest key between the predicates' ends that it
-// parts (for numbers the one that ends in the most zero bits: the paper's elements, a bit each), so the depth is bounded
-// by the length of a key, whatever the order of insertion; nothing is ever rotated or built again. A predicate lies at the
-// highest nodes whose part it covers, and with its ends in the leaves where they fall. A leaf holds a few predicates with
-// ends in it, in up to twice as many spaces; one more, and it is cut. When the two leaves of a node together become small
-// they are merged.
+// An inner node cuts its part of the domain in two. The cut is the simplest key among the predicates' ends in the part and
+// what lies between them (for numbers the one that ends in the most zero bits: the paper's elements, a bit each), and every
+// cut is simpler than those below it. So the depth is bounded by the length of a key, whatever the order of insertion;
+// nothing is ever rotated or built again. An end that asks for a simpler cut than a node has gets it, above that node.
+// A predicate lies at the highest nodes whose part it covers, and with its ends in the leaves where they fall. A leaf
+// holds a few predicates with ends in it, in up to twice as many spaces; one more, and it is cut. When the two leaves of a
+// node together become small they are merged.
 //
-// For every value the postings of the predicates that cover it are on one path, each once.
+// For every value the postings of the predicates that cover it are on one path, each once. What a descent reads lies
+// together: a node of numbers is 16 bytes, which child to go to is no branch, and a link tells whether there is a list.
 template <class Domain>
 class PredicateSpaces {
  public:
@@ -35,11 +38,11 @@ class PredicateSpaces {
     Key end;
   };
 
-  explicit PredicateSpaces(std::uint32_t leaf_max = 16) : leaf_max_(leaf_max) { leaves_.emplace_back(); }
+  explicit PredicateSpaces(std::uint32_t leaf_max = 16) : leaf_max_(leaf_max), leaves_(1), leaf_wides_(1) {}
 
   // Needs a range that is not empty. Throws std::bad_alloc; then the range has to be erased.
   void insert(const Range& range, std::uint32_t slot, const Signature& signature) {
-    root_ = put(root_, Domain::lowest(), Domain::highest(), Partial{range, signature, slot}, depth_max);
+    root_ = put(root_, Domain::lowest(), Domain::highest(), Partial{range, {signature, slot}}, depth_max);
     ++size_;
   }
 
@@ -48,6 +51,9 @@ class PredicateSpaces {
     bool found = false;
     root_ = take(root_, Domain::lowest(), Domain::highest(), range, slot, found);
     size_ -= found ? 1 : 0;
+    if (size_ == 0 && is_leaf(root_)) {
+      give_back_all();
+    }
   }
 
   // `list(postings)` for each list whose predicates cover the value, `one(slot, signature)` for each other such one.
@@ -55,19 +61,55 @@ class PredicateSpaces {
   void visit(Value value, List list, One one) const {
     std::uint32_t at = root_;
     while (!is_leaf(at)) {
-      const Node& node = nodes_[at];
-      if (node.wide.size() > 0) {
-        list(node.wide);
+      if (has_wide(at)) {
+        list(node_wides_[place_of(at)]);
       }
-      at = Domain::is_below(value, node.cut) ? node.lower : node.upper;
+      at = child(at, value);
     }
-    const Leaf& leaf = leaves_[at & ~leaf_bit];
-    if (leaf.wide.size() > 0) {
-      list(leaf.wide);
+    if (has_wide(at)) {
+      list(leaf_wides_[place_of(at)]);
     }
-    for (const Partial& partial : leaf.partials) {
-      if (!Domain::is_below(value, partial.range.first) && Domain::is_below(value, partial.range.end)) {
-        one(partial.slot, partial.signature);
+    const Leaf& leaf = leaves_[place_of(at)];
+    for (std::size_t index = 0; index < leaf.ranges.size(); ++index) {
+      if (lies_in(value, leaf.ranges[index])) {
+        one(leaf.postings[index].slot, leaf.postings[index].signature);
+      }
+    }
+  }
+
+  // How many predicates cover each of some values. They go down side by side, so that they wait for memory together.
+  void count_each(const Value* values, std::size_t count, std::size_t* counts) const noexcept {
+    std::array<std::uint32_t, lanes> at;
+    for (std::size_t begin = 0; begin < count; begin += lanes) {
+      const std::size_t some = std::min(lanes, count - begin);
+      at.fill(root_);
+      std::fill_n(counts + begin, some, std::size_t{0});
+      for (bool more = true; more;) {
+        more = false;
+        for (std::size_t lane = 0; lane < some; ++lane) {
+          if (!is_leaf(at[lane])) {
+            if (has_wide(at[lane])) {
+              counts[begin + lane] += node_wides_[place_of(at[lane])].size();
+            }
+            at[lane] = child(at[lane], values[begin + lane]);
+            prefetch(at[lane]);
+            more = true;
+          }
+        }
+      }
+      for (std::size_t lane = 0; lane < some; ++lane) {
+        const Leaf& leaf = leaves_[place_of(at[lane])];
+        for (const char* line = bytes_of(leaf.ranges.data()); line < bytes_of(leaf.ranges.data() + leaf.ranges.size());
+             line += 64) {
+          __builtin_prefetch(line);
+        }
+      }
+      for (std::size_t lane = 0; lane < some; ++lane) {
+        std::size_t found = has_wide(at[lane]) ? leaf_wides_[place_of(at[lane])].size() : 0;
+        for (const Range& range : leaves_[place_of(at[lane])].ranges) {
+          found += lies_in(values[begin + lane], range) ? 1 : 0;
+        }
+        counts[begin + lane] += found;
       }
     }
   }
@@ -76,75 +118,157 @@ class PredicateSpaces {
   std::uint32_t size() const noexcept { return size_; }
   std::size_t leaf_count() const noexcept { return leaves_.size() - free_leaves_.size(); }
 
-  std::size_t memory_bytes() const noexcept {
-    std::size_t bytes = nodes_.capacity() * sizeof(Node) + leaves_.capacity() * sizeof(Leaf) +
-                        (free_nodes_.capacity() + free_leaves_.capacity()) * sizeof(std::uint32_t);
-    for (const Node& node : nodes_) {
-      bytes += node.wide.memory_bytes() + Domain::memory_bytes(node.cut);
+  // At how many places a range's slot stands, for all of them: wide ones at nodes, and what is left of them in leaves.
+  std::size_t posting_count() const noexcept {
+    std::size_t count = 0;
+    for (const auto* const wides : {&node_wides_, &leaf_wides_}) {
+      for (const PostingList& wide : *wides) {
+        count += wide.size();
+      }
     }
     for (const Leaf& leaf : leaves_) {
-      bytes += leaf.wide.memory_bytes() + leaf.partials.capacity() * sizeof(Partial);
-      for (const Partial& partial : leaf.partials) {
-        bytes += Domain::memory_bytes(partial.range.first) + Domain::memory_bytes(partial.range.end);
+      count += leaf.size();
+    }
+    return count;
+  }
+
+  std::size_t memory_bytes() const noexcept {
+    std::size_t bytes = nodes_.capacity() * sizeof(Node) + leaves_.capacity() * sizeof(Leaf) +
+                        (node_wides_.capacity() + leaf_wides_.capacity()) * sizeof(PostingList) +
+                        (free_nodes_.capacity() + free_leaves_.capacity()) * sizeof(std::uint32_t);
+    for (const auto* const wides : {&node_wides_, &leaf_wides_}) {
+      for (const PostingList& wide : *wides) {
+        bytes += wide.memory_bytes();
+      }
+    }
+    for (const Node& node : nodes_) {
+      bytes += Domain::memory_bytes(node.cut);
+    }
+    for (const Leaf& leaf : leaves_) {
+      bytes += leaf.ranges.capacity() * sizeof(Range) + leaf.postings.capacity() * sizeof(Posting);
+      for (const Range& range : leaf.ranges) {
+        bytes += Domain::memory_bytes(range.first) + Domain::memory_bytes(range.end);
       }
     }
     return bytes;
   }
 
  private:
+  // A link is a place among nodes or leaves, and says which, and whether a list of wide predicates belongs there.
   static constexpr std::uint32_t leaf_bit = std::uint32_t{1} << 31;
+  static constexpr std::uint32_t wide_bit = std::uint32_t{1} << 30;
   // Long strings, each a prefix of the next, could make a branch of any depth. Below this a leaf grows instead.
   static constexpr int depth_max = 256;
+  static constexpr std::size_t lanes = 16;
 
   struct Node {
     Key cut{};
-    std::uint32_t lower = 0;
-    std::uint32_t upper = 0;
-    PostingList wide;
+    std::uint32_t children[2] = {0, 0};  // links: to what is below the cut, and to the rest
+  };
+
+  struct Posting {
+    Signature signature;
+    std::uint32_t slot;
   };
 
   // A predicate that covers a part of a leaf; its range is cut off at the leaf's ends.
   struct Partial {
     Range range;
-    Signature signature;
-    std::uint32_t slot;
+    Posting posting;
   };
 
+  // Such predicates: their ranges lie side by side, since the rest is of use for few of them.
   struct Leaf {
-    PostingList wide;
-    std::vector<Partial> partials;
+    std::vector<Range> ranges;
+    std::vector<Posting> postings;
+
+    std::size_t size() const noexcept { return ranges.size(); }
+
+    // Throws std::bad_alloc; nothing has changed then.
+    void add(Partial partial) {
+      make_room(ranges, ranges.size() + 1);
+      make_room(postings, postings.size() + 1);
+      ranges.push_back(std::move(partial.range));
+      postings.push_back(partial.posting);
+    }
+
+    void erase(std::size_t index) noexcept {
+      if (index + 1 < ranges.size()) {
+        ranges[index] = std::move(ranges.back());
+        postings[index] = postings.back();
+      }
+      ranges.pop_back();
+      postings.pop_back();
+    }
   };
 
   static bool is_leaf(std::uint32_t at) noexcept { return (at & leaf_bit) != 0; }
+  static bool has_wide(std::uint32_t at) noexcept { return (at & wide_bit) != 0; }
+  static std::uint32_t place_of(std::uint32_t at) noexcept { return at & ~(leaf_bit | wide_bit); }
+  static const char* bytes_of(const Range* range) noexcept { return reinterpret_cast<const char*>(range); }
+
+  // Needs a link to a node.
+  std::uint32_t child(std::uint32_t at, Value value) const noexcept {
+    const Node& node = nodes_[place_of(at)];
+    return node.children[Domain::is_below(value, node.cut) ? 0 : 1];
+  }
+
+  void prefetch(std::uint32_t at) const noexcept {
+    if (is_leaf(at)) {
+      __builtin_prefetch(&leaves_[place_of(at)]);
+    } else {
+      __builtin_prefetch(&nodes_[place_of(at)]);
+      if (has_wide(at)) {
+        __builtin_prefetch(&node_wides_[place_of(at)]);
+      }
+    }
+  }
+
+  static bool lies_in(Value value, const Range& range) noexcept {
+    return static_cast<int>(!Domain::is_below(value, range.first)) & static_cast<int>(Domain::is_below(value, range.end));
+  }
 
   static bool covers(const Range& range, const Key& first, const Key& end) { return !(first < range.first) && !(range.end < end); }
 
-  // Returns the node that is now in the place of this one.
+  PostingList& wide_at(std::uint32_t at) noexcept { return (is_leaf(at) ? leaf_wides_ : node_wides_)[place_of(at)]; }
+
+  // The same link, as it is after its list has changed.
+  std::uint32_t linked(std::uint32_t at) noexcept { return wide_at(at).size() > 0 ? at | wide_bit : at & ~wide_bit; }
+
+  // Returns the link that is now in the place of this one.
   std::uint32_t put(std::uint32_t at, const Key& first, const Key& end, const Partial& partial, int depth) {
     const Range& range = partial.range;
     if (covers(range, first, end)) {
-      (is_leaf(at) ? leaves_[at & ~leaf_bit].wide : nodes_[at].wide).insert(partial.slot, partial.signature);
-      return at;
+      wide_at(at).insert(partial.posting.slot, partial.posting.signature);
+      return at | wide_bit;
     }
+    const std::uint32_t place = place_of(at);
     if (is_leaf(at)) {
-      std::vector<Partial>& partials = leaves_[at & ~leaf_bit].partials;
-      partials.push_back(clipped(partial, first, end));
-      return partials.size() > leaf_max_ ? divide(at, first, end, depth) : at;
+      leaves_[place].add(clipped(partial, first, end));
+      return leaves_[place].size() > leaf_max_ ? divide(at, first, end, depth) : at;
     }
-    const Key cut = nodes_[at].cut;
+    const Key cut = nodes_[place].cut;
+    for (const Key* const own : {&range.first, &range.end}) {
+      if (first < *own && *own < end) {
+        Key simplest = Domain::simplest(std::min(*own, cut), std::max(*own, cut));
+        if (simplest != cut && Domain::may_cut(simplest)) {
+          return put(lifted(at, first, end, std::move(simplest)), first, end, partial, depth);
+        }
+      }
+    }
     if (range.first < cut) {
-      const std::uint32_t lower = put(nodes_[at].lower, first, cut, partial, depth - 1);
-      nodes_[at].lower = lower;
+      const std::uint32_t lower = put(nodes_[place].children[0], first, cut, partial, depth - 1);
+      nodes_[place].children[0] = lower;
     }
     if (cut < range.end) {
-      const std::uint32_t upper = put(nodes_[at].upper, cut, end, partial, depth - 1);
-      nodes_[at].upper = upper;
+      const std::uint32_t upper = put(nodes_[place].children[1], cut, end, partial, depth - 1);
+      nodes_[place].children[1] = upper;
     }
     return at;
   }
 
   static Partial clipped(const Partial& partial, const Key& first, const Key& end) {
-    return Partial{{std::max(partial.range.first, first), std::min(partial.range.end, end)}, partial.signature, partial.slot};
+    return {{std::max(partial.range.first, first), std::min(partial.range.end, end)}, partial.posting};
   }
 
   // A leaf with too many predicates becomes a node of two. Without memory for it the leaf stays as it is.
@@ -152,56 +276,89 @@ class PredicateSpaces {
     if (depth == 0) {
       return at;
     }
+    const std::uint32_t place = place_of(at);
     try {
-      const Key cut = cut_of(leaves_[at & ~leaf_bit].partials, first, end);
+      const Key cut = cut_of(leaves_[place].ranges, first, end);
       Leaf lower, upper;
-      for (const Partial& partial : leaves_[at & ~leaf_bit].partials) {
+      PostingList lower_wide, upper_wide;
+      for (std::size_t index = 0; index < leaves_[place].size(); ++index) {
+        const Partial partial{leaves_[place].ranges[index], leaves_[place].postings[index]};
         if (partial.range.first < cut) {
-          share(lower, first, cut, partial);
+          share(lower, lower_wide, first, cut, partial);
         }
         if (cut < partial.range.end) {
-          share(upper, cut, end, partial);
+          share(upper, upper_wide, cut, end, partial);
         }
       }
-      const std::uint32_t node = new_node();
-      std::uint32_t other;
-      try {
-        other = new_leaf();
-      } catch (...) {
-        free_nodes_.push_back(node);  // there is room: it came from there, or was reserved
-        throw;
-      }
-      Leaf& leaf = leaves_[at & ~leaf_bit];
-      nodes_[node].cut = cut;
-      nodes_[node].wide.swap(leaf.wide);
-      nodes_[node].lower = at;
-      nodes_[node].upper = other | leaf_bit;
-      leaf = std::move(lower);
+      const auto [node, other] = new_pair();
+      node_wides_[node].swap(leaf_wides_[place]);
+      leaf_wides_[place].swap(lower_wide);
+      leaf_wides_[other].swap(upper_wide);
+      leaves_[place] = std::move(lower);
       leaves_[other] = std::move(upper);
-      if (leaf.partials.size() > leaf_max_) {
-        const std::uint32_t divided = divide(at, first, cut, depth - 1);
-        nodes_[node].lower = divided;
+      nodes_[node].cut = cut;
+      for (const auto [side, leaf] : {std::pair{0, place}, std::pair{1, other}}) {
+        nodes_[node].children[side] = linked(leaf | leaf_bit);
+        if (leaves_[leaf].size() > leaf_max_) {
+          const std::uint32_t divided =
+              divide(nodes_[node].children[side], side == 0 ? first : cut, side == 0 ? cut : end, depth - 1);
+          nodes_[node].children[side] = divided;
+        }
       }
-      if (leaves_[other].partials.size() > leaf_max_) {
-        const std::uint32_t divided = divide(other | leaf_bit, cut, end, depth - 1);
-        nodes_[node].upper = divided;
-      }
-      return node;
+      return linked(node);
     } catch (const std::bad_alloc&) {
       return at;
     }
   }
 
-  static void share(Leaf& leaf, const Key& first, const Key& end, const Partial& partial) {
+  static void share(Leaf& leaf, PostingList& wide, const Key& first, const Key& end, const Partial& partial) {
     if (covers(partial.range, first, end)) {
-      leaf.wide.insert(partial.slot, partial.signature);
+      wide.insert(partial.posting.slot, partial.posting.signature);
     } else {
-      leaf.partials.push_back(clipped(partial, first, end));
+      leaf.add(clipped(partial, first, end));
     }
   }
 
-  // Between the ends that fall into the leaf: there is one at least, since no predicate covers the whole.
-  static Key cut_of(const std::vector<Partial>& partials, const Key& first, const Key& end) {
+  // Puts a node with a simpler cut above one: all ends below that lie on one side of it. On the other side is a new leaf,
+  // with those predicates that cover it: they reach the end of the node's part on this side, and are along its edge.
+  std::uint32_t lifted(std::uint32_t at, const Key& first, const Key& end, Key cut) {
+    const int side = nodes_[place_of(at)].cut < cut ? 1 : 0;
+    const auto reaches = [&](const Range& range) { return side == 1 ? range.end == end : range.first == first; };
+    PostingList wide;
+    std::uint32_t edge = at;
+    while (!is_leaf(edge)) {
+      edge = nodes_[place_of(edge)].children[side];
+      wide_at(edge).each_run([&](const std::uint64_t* firsts, const PostingList::Rest* rests, std::uint32_t count) {
+        for (std::uint32_t index = 0; index < count; ++index) {
+          wide.insert(rests[index].slot, {firsts[index], rests[index].bits()});
+        }
+      });
+    }
+    std::vector<Key> cuts;  // a copy for each predicate whose range is cut off, made while it may fail
+    for (std::size_t index = 0; index < leaves_[place_of(edge)].size(); ++index) {
+      const Leaf& leaf = leaves_[place_of(edge)];
+      if (reaches(leaf.ranges[index])) {
+        wide.insert(leaf.postings[index].slot, leaf.postings[index].signature);
+        cuts.push_back(cut);
+      }
+    }
+    const auto [node, other] = new_pair();
+    for (Range& range : leaves_[place_of(edge)].ranges) {
+      if (reaches(range)) {
+        (side == 1 ? range.end : range.first) = std::move(cuts.back());
+        cuts.pop_back();
+      }
+    }
+    node_wides_[node].swap(node_wides_[place_of(at)]);
+    leaf_wides_[other].swap(wide);
+    nodes_[node].cut = std::move(cut);
+    nodes_[node].children[side] = linked(other | leaf_bit);
+    nodes_[node].children[1 - side] = linked(place_of(at));
+    return linked(node);
+  }
+
+  // Of the ends that fall into the leaf: there is one at least, since no predicate covers the whole.
+  static Key cut_of(const std::vector<Range>& ranges, const Key& first, const Key& end) {
     const Key* least = nullptr;
     const Key* greatest = nullptr;
     const auto count_in = [&](const Key& cut) {
@@ -214,91 +371,95 @@ class PredicateSpaces {
         }
       }
     };
-    for (const Partial& partial : partials) {
-      count_in(partial.range.first);
-      count_in(partial.range.end);
+    for (const Range& range : ranges) {
+      count_in(range.first);
+      count_in(range.end);
     }
-    return *least == *greatest ? *least : Domain::between(*least, *greatest);
+    return Domain::simplest(*least, *greatest);
   }
 
-  // Returns the node that is now in the place of this one.
+  // Returns the link that is now in the place of this one.
   std::uint32_t take(std::uint32_t at, const Key& first, const Key& end, const Range& range, std::uint32_t slot,
                      bool& found) noexcept {
     if (covers(range, first, end)) {
-      found |= (is_leaf(at) ? leaves_[at & ~leaf_bit].wide : nodes_[at].wide).erase(slot);
-      return at;
+      found |= wide_at(at).erase(slot);
+      return linked(at);
     }
     if (is_leaf(at)) {
-      std::vector<Partial>& partials = leaves_[at & ~leaf_bit].partials;
-      const auto kept = std::remove_if(partials.begin(), partials.end(), [&](const Partial& partial) {
-        return partial.slot == slot && covers(range, partial.range.first, partial.range.end);
-      });
-      found |= kept != partials.end();
-      partials.erase(kept, partials.end());
+      Leaf& leaf = leaves_[place_of(at)];
+      for (std::size_t index = leaf.size(); index-- > 0;) {
+        if (leaf.postings[index].slot == slot && covers(range, leaf.ranges[index].first, leaf.ranges[index].end)) {
+          leaf.erase(index);
+          found = true;
+        }
+      }
       return at;
     }
-    const Key& cut = nodes_[at].cut;  // no node is added here
-    if (range.first < cut) {
-      nodes_[at].lower = take(nodes_[at].lower, first, cut, range, slot, found);
+    Node& node = nodes_[place_of(at)];  // no node is added here
+    if (range.first < node.cut) {
+      node.children[0] = take(node.children[0], first, node.cut, range, slot, found);
     }
-    if (cut < range.end) {
-      nodes_[at].upper = take(nodes_[at].upper, cut, end, range, slot, found);
+    if (node.cut < range.end) {
+      node.children[1] = take(node.children[1], node.cut, end, range, slot, found);
     }
     return merged(at, first, end);
   }
 
   // A node whose leaves became small becomes a leaf; without memory for it, it stays.
   std::uint32_t merged(std::uint32_t at, const Key& first, const Key& end) noexcept {
-    Node& node = nodes_[at];
-    if (!is_leaf(node.lower) || !is_leaf(node.upper)) {
+    const std::uint32_t place = place_of(at);
+    Node& node = nodes_[place];
+    if (!is_leaf(node.children[0]) || !is_leaf(node.children[1])) {
       return at;
     }
-    Leaf& lower = leaves_[node.lower & ~leaf_bit];
-    Leaf& upper = leaves_[node.upper & ~leaf_bit];
-    if (lower.wide.size() + lower.partials.size() + upper.wide.size() + upper.partials.size() > leaf_max_ / 2) {
+    const std::uint32_t lower = place_of(node.children[0]);
+    const std::uint32_t upper = place_of(node.children[1]);
+    if (leaf_wides_[lower].size() + leaves_[lower].size() + leaf_wides_[upper].size() + leaves_[upper].size() >
+        leaf_max_ / 2) {
       return at;
     }
     try {
       make_room(free_nodes_, nodes_.size());
       make_room(free_leaves_, leaves_.size());
-      std::vector<Partial> partials;
-      partials.reserve(leaf_max_ + 1);
-      gather(lower, Range{first, node.cut}, partials);
-      const std::size_t halves = partials.size();
-      gather(upper, Range{node.cut, end}, partials);
-      join_halves(partials, halves, node.cut);
-      lower.partials.swap(partials);
+      Leaf joined;
+      gather(lower, Range{first, node.cut}, joined);
+      const std::size_t halves = joined.size();
+      gather(upper, Range{node.cut, end}, joined);
+      join_halves(joined, halves, node.cut);
+      leaves_[lower] = std::move(joined);
     } catch (const std::bad_alloc&) {
       return at;
     }
-    const std::uint32_t leaf = node.lower;
-    lower.wide = PostingList();
-    lower.wide.swap(node.wide);
-    leaves_[node.upper & ~leaf_bit] = Leaf();
-    free_leaves_.push_back(node.upper & ~leaf_bit);
-    free_nodes_.push_back(at);
+    leaf_wides_[lower] = PostingList();
+    leaf_wides_[lower].swap(node_wides_[place]);
+    leaf_wides_[upper] = PostingList();
+    leaves_[upper] = Leaf();
+    free_leaves_.push_back(upper);
+    free_nodes_.push_back(place);
     node = Node();
-    return leaf;
+    return linked(lower | leaf_bit);
   }
 
-  static void gather(const Leaf& leaf, const Range& whole, std::vector<Partial>& partials) {
-    leaf.wide.each_run([&](const std::uint64_t* firsts, const PostingList::Rest* rests, std::uint32_t count) {
+  void gather(std::uint32_t leaf, const Range& whole, Leaf& joined) const {
+    leaf_wides_[leaf].each_run([&](const std::uint64_t* firsts, const PostingList::Rest* rests, std::uint32_t count) {
       for (std::uint32_t index = 0; index < count; ++index) {
-        partials.push_back(Partial{whole, {firsts[index], rests[index].bits()}, rests[index].slot});
+        joined.add({whole, {{firsts[index], rests[index].bits()}, rests[index].slot}});
       }
     });
-    partials.insert(partials.end(), leaf.partials.begin(), leaf.partials.end());
+    for (std::size_t index = 0; index < leaves_[leaf].size(); ++index) {
+      joined.add({leaves_[leaf].ranges[index], leaves_[leaf].postings[index]});
+    }
   }
 
   // What ends at the cut and what begins there, under one slot, was one range, where an expression has no more of them.
-  static void join_halves(std::vector<Partial>& partials, std::size_t halves, const Key& cut) {
+  static void join_halves(Leaf& joined, std::size_t halves, const Key& cut) noexcept {
     for (std::size_t index = 0; index < halves; ++index) {
-      if (partials[index].range.end == cut) {
-        for (std::size_t other = halves; other < partials.size(); ++other) {
-          if (partials[other].range.first == cut && partials[other].slot == partials[index].slot &&
-              (partials[other].signature.first & one_of_several) == 0) {
-            partials[index].range.end = partials[other].range.end;
-            partials.erase(partials.begin() + static_cast<std::ptrdiff_t>(other));
+      if (joined.ranges[index].end == cut) {
+        for (std::size_t other = halves; other < joined.size(); ++other) {
+          if (joined.ranges[other].first == cut && joined.postings[other].slot == joined.postings[index].slot &&
+              (joined.postings[other].signature.first & one_of_several) == 0) {
+            joined.ranges[index].end = std::move(joined.ranges[other].end);
+            joined.erase(other);
             break;
           }
         }
@@ -306,10 +467,39 @@ class PredicateSpaces {
     }
   }
 
+  // Of a tree without ranges, which is one leaf: all that it kept for others to come.
+  void give_back_all() noexcept {
+    root_ = leaf_bit;
+    leaves_.resize(1);
+    leaves_[0] = Leaf();
+    leaves_.shrink_to_fit();  // without memory for it, it stays
+    leaf_wides_.resize(1);
+    leaf_wides_[0] = PostingList();
+    leaf_wides_.shrink_to_fit();
+    for (auto* const places : {&free_nodes_, &free_leaves_}) {
+      std::vector<std::uint32_t>().swap(*places);
+    }
+    std::vector<Node>().swap(nodes_);
+    std::vector<PostingList>().swap(node_wides_);
+  }
+
+  // Places for a node and a leaf.
+  std::pair<std::uint32_t, std::uint32_t> new_pair() {
+    const std::uint32_t node = new_node();
+    try {
+      return {node, new_leaf()};
+    } catch (...) {
+      free_nodes_.push_back(node);  // there is room: it came from there, or was reserved
+      throw;
+    }
+  }
+
   std::uint32_t new_node() {
     if (free_nodes_.empty()) {
       make_room(free_nodes_, nodes_.size() + 1);
+      make_room(node_wides_, nodes_.size() + 1);
       nodes_.emplace_back();
+      node_wides_.emplace_back();  // there is room
       return static_cast<std::uint32_t>(nodes_.size() - 1);
     }
     const std::uint32_t node = free_nodes_.back();
@@ -319,7 +509,9 @@ class PredicateSpaces {
 
   std::uint32_t new_leaf() {
     if (free_leaves_.empty()) {
+      make_room(leaf_wides_, leaves_.size() + 1);
       leaves_.emplace_back();
+      leaf_wides_.emplace_back();  // there is room
       return static_cast<std::uint32_t>(leaves_.size() - 1);
     }
     const std::uint32_t leaf = free_leaves_.back();
@@ -330,8 +522,11 @@ class PredicateSpaces {
   std::uint32_t leaf_max_;
   std::uint32_t root_ = leaf_bit;
   std::uint32_t size_ = 0;
+  // By places; those that are free are listed.
   std::vector<Node> nodes_;
+  std::vector<PostingList> node_wides_;
   std::vector<Leaf> leaves_;
+  std::vector<PostingList> leaf_wides_;
   std::vector<std::uint32_t> free_nodes_;
   std::vector<std::uint32_t> free_leaves_;
 };
