@@ -12,6 +12,7 @@ import gc
 import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -66,15 +67,14 @@ def measure(report: Report, shape: str, scale: float, engines: list[str], folder
         return run.us_an_event
 
     for method in ("access", "inline"):
-        works[f"yardstick, {method}"] = lambda method=method: plain(method)
+        works[f"yardstick, {method}"] = partial(plain, method)
     for engine in engines:
-        for name, index, seconds in prepared(engine, expressions, learned):
-            bytes_each[name], built[name] = index.memory_bytes()["structure"] / count, count / seconds
-            for size in (1, _EVENTS):
-                sample = events[: _SLOW.get(engine, len(events))]
-                label = f"{name}, {'one at a time' if size == 1 else f'batches of {size}'}"
-                bytes_each[label], built[label] = bytes_each[name], built[name]
-                works[label] = timed(label, index, sample, size, found)
+        index, seconds = prepared(engine, expressions, learned)
+        for size in (1, _EVENTS):
+            sample = events[: _SLOW.get(engine, len(events))]
+            label = f"{engine}, {'one at a time' if size == 1 else f'batches of {size}'}"
+            bytes_each[label], built[label] = index.memory_bytes()["structure"] / count, count / seconds
+            works[label] = timed(label, index, sample, size, found)
     best = dict.fromkeys(works, float("inf"))
     for _ in range(_ROUNDS):
         for name, work in works.items():
@@ -94,7 +94,7 @@ def measure(report: Report, shape: str, scale: float, engines: list[str], folder
         )
 
 
-def prepared(engine: str, expressions: Expressions, learned: list[Event]) -> list[tuple[str, Index, float]]:
+def prepared(engine: str, expressions: Expressions, learned: list[Event]) -> tuple[Index, float]:
     index = create(engine)
     gc.collect()
     began = time.process_time()
@@ -103,7 +103,7 @@ def prepared(engine: str, expressions: Expressions, learned: list[Event]) -> lis
     index.learn(EventBatch.from_events(learned))
     while index.maintain(1):
         pass
-    return [(engine, index, seconds)]
+    return index, seconds
 
 
 def timed(label: str, index: Index, events: list[Event], size: int, found: dict[str, int]) -> Callable[[], float]:

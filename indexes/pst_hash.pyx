@@ -1,11 +1,11 @@
 """PSTHash (PS-Tree, PVLDB 2018, section 6): two access predicates an expression, and a hash table of pairs of spaces.
 
 An expression whose best predicate holds for many events, of many expressions like it, is found by two: it is put under
-each pair of spaces that the two predicates cover (algorithm 6), and an event looks all pairs of its spaces up (algorithm
-7). Spaces of one value are points; ranges take cells, sixteen an attribute, which they cover more or less, since what is
-found is tried in any case. Only narrow predicates make pairs, so that an expression has no more than some of them: with
-every space of wide ranges a million expressions would make 150 million pairs. All others are found by one predicate, as
-the paper does with expressions of less than two.
+each pair of spaces that the two predicates cover (algorithm 6), and an event looks all pairs of its spaces up
+(algorithm 7). Spaces of one value are points; ranges take cells, sixteen an attribute, which they cover more or less,
+since what is found is tried in any case. Only narrow predicates make pairs, so that an expression has no more than some
+of them: with every space of wide ranges a million expressions would make 150 million pairs. All others are found by one
+predicate, as the paper does with expressions of less than two.
 """
 
 from libc.stdint cimport uint32_t, uint64_t
@@ -15,7 +15,7 @@ from tamis.indexes.access_index cimport COVER, NEVER, OWN, AccessIndex
 from tamis.indexes.access_keys cimport (
     NumberRange, cell_of, column_of, is_cell, operand_point, range_of, space_of_cell,
 )
-from tamis.indexes.access_lists cimport NO_LIST, Cells, ListKey, ListTable, Signature
+from tamis.indexes.access_lists cimport NO_LIST, AttributeColumn, Cells, ListKey, ListTable, Signature
 from tamis.indexes.probe cimport Probe
 from tamis.indexes.selectivity cimport presence_of
 from tamis.indexes.words cimport (
@@ -28,8 +28,12 @@ cdef uint32_t PAIRS_MAX = 18
 # What a posting costs an event that comes by, and what an expression costs that it tries, in nanoseconds.
 cdef double POSTING_COST = 1
 cdef double TRIAL_COST = 50
-# To look all pairs of an event's spaces up costs some 20,000.
-PAIRS_FROM = 200_000
+# What looking one pair up costs.
+cdef double LOOKUP_COST = 30
+# How many choices what the last ones told is an average of, and after how many lookups are estimated anew.
+cdef double CHOICES = 4096
+cdef uint32_t ESTIMATE_EVERY = 1024
+PAIRS_FROM = 2.0
 cdef uint32_t LEAF_BITS = 12
 cdef uint32_t LEAF_BOUND = 1 << 12
 
@@ -37,8 +41,7 @@ cdef uint32_t LEAF_BOUND = 1 << 12
 cdef class PstHash(AccessIndex):
     """Finds expressions by two access predicates where one finds too many.
 
-    `pairs_from` is where that begins: how many nanoseconds an event would cost, if all expressions were found by one
-    predicate as easily as the one in question.
+    `pairs_from` is where that begins: how many times its lookups of pairs an event has to be spared by them.
     """
 
     name = "pst-hash"
@@ -53,13 +56,27 @@ cdef class PstHash(AccessIndex):
         del self.pairs
 
     cdef uint32_t choose_plain(self) noexcept nogil:
-        cdef uint32_t single = AccessIndex.choose_plain(self), first, second, best = single
-        cdef size_t count = min(<size_t>LEAF_BOUND, self.leaves.size())
-        cdef double least
-        cdef uint32_t spaces, others
-        if single == NEVER or self.costs[single] * self.store.size() * self.cost_of_finding(single) < self.pairs_from:
+        """One predicate or two: which two spare is weighed against the lookups, which all expressions share."""
+        cdef uint32_t single = AccessIndex.choose_plain(self), pair
+        cdef double spared, finding, lookups = self.lookups()
+        if single == NEVER or self.leaves.size() == 1:
             return single
-        least = self.costs[single] / 2  # two are worth it only if they find much less
+        finding = self.cost_of_finding(single)
+        if self.costs[single] * finding * self.store.size() < self.pairs_from * lookups:
+            self.spared -= self.spared / CHOICES
+            return single
+        pair = self.best_pair(single)
+        spared = finding * (self.costs[single] - self.cost_of_choice(pair))
+        self.spared += (spared - self.spared) / CHOICES
+        if self.spared * self.store.size() < self.pairs_from * lookups:
+            return single
+        return pair
+
+    cdef uint32_t best_pair(self, uint32_t single) noexcept nogil:
+        """The two that together are met by the fewest events; the one, if there are none that are met by much fewer."""
+        cdef uint32_t first, second, spaces, others, best = single
+        cdef size_t count = min(<size_t>LEAF_BOUND, self.leaves.size())
+        cdef double least = self.costs[single] / 2
         for first in range(count):
             spaces = self.spaces_of(self.leaves[first])
             if not 0 < spaces <= SPACES_MAX:
@@ -74,6 +91,21 @@ cdef class PstHash(AccessIndex):
                     least = self.costs[first] * self.costs[second]
                     best = <uint32_t>OWN | second << LEAF_BITS | first
         return best
+
+    cdef double lookups(self) noexcept nogil:
+        """What an event costs that looks all pairs of its spaces up: two spaces for each attribute that it may have."""
+        cdef AttributeColumn* column
+        cdef double spaces = 0
+        cdef size_t place
+        if self.until_estimate == 0:
+            self.until_estimate = ESTIMATE_EVERY
+            for place in range(self.lists.column_bound()):
+                column = self.lists.column_at(place)
+                if column != NULL:
+                    spaces += 2 * presence_of(column)
+            self.lookups_cost = LOOKUP_COST * spaces * spaces / 2
+        self.until_estimate -= 1
+        return self.lookups_cost
 
     cdef double cost_of_finding(self, uint32_t single) noexcept nogil:
         """Of the expression in hand, by an event that meets one of its predicates."""

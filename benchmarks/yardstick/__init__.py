@@ -45,7 +45,7 @@ class Yardstick:
         subprocess.run([self.folder / "yardstick", "make", self.folder, *parameters], check=True)
 
     def run(self, method: str, events: int) -> Run:
-        command = [self.folder / "yardstick", "run", self.folder, method, str(events)]
+        command: list[str | Path] = [self.folder / "yardstick", "run", self.folder, method, str(events)]
         told = json.loads(subprocess.run(command, check=True, capture_output=True).stdout)
         return Run(float(told["us_an_event"]), int(told["ids"]), int(told["structure_bytes"]))
 
