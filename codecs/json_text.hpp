@@ -1,60 +1,52 @@
-// JSON as text: strings and numbers.
+// JSON's strings and numbers, where they are better read eight bytes at a time or by the standard library.
 #pragma once
 
-#include <charconv>
-#include <cmath>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
-#include <cstdio>
 #include <cstring>
-#include <string_view>
-#include <vector>
+#include <new>
+
+#include "characters.hpp"
 
 namespace tamis {
 
-// Appends a string of valid UTF-8, in quotes.
-inline void append_json_string(std::vector<char>& target, std::string_view text) {
-  constexpr std::string_view digits = "0123456789abcdef";
-  target.push_back('"');
-  for (const char character : text) {
-    const auto byte = static_cast<unsigned char>(character);
-    if (byte < 0x20) {
-      constexpr std::string_view begin = "\\u00";
-      target.insert(target.end(), begin.begin(), begin.end());
-      target.push_back(digits[byte >> 4]);
-      target.push_back(digits[byte & 15]);
-      continue;
+// Where the first byte is that is not ASCII as it stands in a string: a quotation mark, a backslash, a control
+// character, a byte from 0x80 on; or the end.
+inline const char* plain_end(const char* at, const char* end) noexcept {
+  constexpr std::uint64_t ones = 0x0101010101010101;
+  constexpr std::uint64_t tops = 0x8080808080808080;
+  if constexpr (std::endian::native == std::endian::little) {
+    for (; end - at >= 8; at += 8) {
+      std::uint64_t word = 0;
+      std::memcpy(&word, at, 8);
+      const std::uint64_t quotes = word ^ (ones * '"');
+      const std::uint64_t slashes = word ^ (ones * '\\');
+      // A borrow makes false marks only above a true one, and the lowest counts.
+      const std::uint64_t marks =
+          (((quotes - ones) & ~quotes) | ((slashes - ones) & ~slashes) | (word - ones * 0x20) | word) & tops;
+      if (marks != 0) {
+        return at + (std::countr_zero(marks) >> 3);
+      }
     }
-    if (character == '"' || character == '\\') {
-      target.push_back('\\');
-    }
-    target.push_back(character);
   }
-  target.push_back('"');
+  for (; at != end; ++at) {
+    const auto byte = static_cast<unsigned char>(*at);
+    if (byte < 0x20 || byte >= 0x80 || byte == '"' || byte == '\\') {
+      break;
+    }
+  }
+  return at;
 }
 
-inline void append_json_whole(std::vector<char>& target, std::int64_t value) {
-  char text[24];
-  const std::to_chars_result result = std::to_chars(text, text + sizeof text, value);
-  target.insert(target.end(), static_cast<const char*>(text), static_cast<const char*>(result.ptr));
-}
-
-constexpr std::size_t json_double_max = 32;
-
-// Writes the shortest number that is read as this one, in at most `json_double_max` bytes. For what is infinite there is
-// none: it is one that readers round to it.
-inline char* write_json_double(double value, char* at) {
-  if (!std::isfinite(value)) {
-    constexpr std::string_view beyond = "-1e999";
-    const std::size_t skipped = value > 0 ? 1 : 0;
-    std::memcpy(at, beyond.data() + skipped, beyond.size() - skipped);
-    return at + beyond.size() - skipped;
+// The double nearest to a number's text; false without memory.
+inline bool double_of(const char* begin, const char* end, double* value) noexcept {
+  try {
+    *value = nearest_double(begin, end);
+    return true;
+  } catch (const std::bad_alloc&) {
+    return false;
   }
-#if defined(__cpp_lib_to_chars)
-  return std::to_chars(at, at + json_double_max, value).ptr;
-#else
-  return at + std::snprintf(at, json_double_max, "%.17g", value);
-#endif
 }
 
 }  // namespace tamis

@@ -23,7 +23,7 @@ from tamis.codecs.notification import SCHEMA
 
 from tamis.codecs.subscription_table cimport Row, SubscriptionTable, holds, prefetch, tells_scores, text_of
 
-cdef extern from "json_text.hpp" namespace "tamis" nogil:
+cdef extern from "json_writing.hpp" namespace "tamis" nogil:
     const size_t json_double_max
     void append_json_string(vector[char]& target, string_view text) except +
     void append_json_whole(vector[char]& target, int64_t value) except +

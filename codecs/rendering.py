@@ -2,26 +2,52 @@
 
 import json
 import math
+from collections.abc import Mapping
+from dataclasses import replace
 
-from tamis.codecs.event import Event
+import numpy as np
+
+from tamis.codecs.errors import RecordError
+from tamis.codecs.event_columns import values_of
+from tamis.codecs.event_decoder import EventDecoder
+from tamis.codecs.messages import Framing, Messages
 from tamis.indexes.values import Value
 
-_AVRO = b"\xc3\x01"
 
+def rendered(decoder: EventDecoder, messages: Messages) -> list[bytes]:
+    """Of each message a JSON value: what is JSON as it came, of any other an object of its attributes, flattened.
 
-def rendered(value: bytes) -> bytes:
-    """An event as it came, where that is JSON; of an Avro `Event` an object of its attributes.
-
-    RecordError if it is a record of another schema, or damaged.
+    RecordError if one of them is no event: they are to have been decoded before.
     """
-    if not value.startswith(_AVRO):
-        return value
-    members = (
-        f"{_text(name)}:{_text(held)}"
-        for name, held in Event.decode(value).attributes.items()
-        if held is not None and not (isinstance(held, float) and math.isnan(held))
-    )
-    return f"{{{','.join(members)}}}".encode()
+    values = values_of(messages)
+    places = [place for place, value in enumerate(values) if not _is_json(value, messages.format.framing)]
+    if places:
+        chosen = replace(
+            messages,
+            values=[values[place] for place in places],
+            offsets=[messages.offsets[place] for place in places],
+            timestamps=[messages.timestamps[place] for place in places],
+            partition=np.broadcast_to(messages.partition, len(values))[places],
+            keys=None,
+        )
+        decoded = decoder.decode(chosen)
+        if decoded.refusals:
+            raise RecordError(decoded.refusals[0].reason, str(decoded.refusals[0]))
+        for place, attributes in zip(places, decoded.batch, strict=True):
+            values[place] = _object(attributes).encode()
+    return values
+
+
+def _is_json(value: bytes, framing: Framing) -> bool:
+    return framing is Framing.JSON or (framing is Framing.DETECT and value.lstrip().startswith(b"{"))
+
+
+def _object(attributes: Mapping[str, Value]) -> str:
+    own = {name: value for name, value in attributes.items() if not name.startswith("$")}
+    try:
+        return json.dumps(own, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    except ValueError:
+        return f"{{{','.join(f'{_text(name)}:{_text(value)}' for name, value in own.items())}}}"
 
 
 def _text(value: Value) -> str:

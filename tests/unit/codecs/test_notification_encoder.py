@@ -13,12 +13,13 @@ import pytest
 from records import physical
 from tamis.codecs.event import Event
 from tamis.codecs.event_columns import EventColumns
+from tamis.codecs.event_decoder import EventDecoder
 from tamis.codecs.formats import NotificationFormat
 from tamis.codecs.grouping import grouped
 from tamis.codecs.groups import Groups
+from tamis.codecs.messages import Messages
 from tamis.codecs.notification import SCHEMA, Match, Notification
 from tamis.codecs.notification_encoder import Notifications, encoded
-from tamis.codecs.rendering import rendered
 from tamis.codecs.subscription_table import SubscriptionTable
 from tamis.indexes import EventBatch, IndexBusy, Matches, create
 
@@ -44,7 +45,7 @@ def matches_of(events: Iterable[Iterable[int]], *, scored: bool = True) -> Match
 
 def columns_of(count: int, kind: NotificationFormat = AVRO) -> EventColumns:
     events = [Event(f"é{number}", -5 + number, {"a": number, "b": "x" * number}) for number in range(count)]
-    values = [rendered(event.encode()) if kind is JSON else event.encode() for event in events]
+    values = [json.dumps(event.attributes).encode() if kind is JSON else event.encode() for event in events]
     return EventColumns(
         [event.id for event in events],
         np.array([event.time for event in events]),
@@ -144,6 +145,23 @@ class TestAvro:
             assert value[:10] == SCHEMA.header
             assert read["event"] == notification.event
             assert [match["score"] for match in read["matches"]] == [match.score for match in notification.matches]
+
+    def test_events_come_from_any_messages(self) -> None:
+        """Of several topics, and some of them refused."""
+        values = [[b'{"a": 1}', b"none", Event("mine", 7, {"a": 2}).encode()], [b'{"a": 3}']]
+        messages = [
+            Messages("x", 2, [5, 6, 7], [1, 1, 1], values[0]),
+            Messages("y", np.array([4], np.int32), np.array([9]), [2], values[1]),
+        ]
+        decoded = EventDecoder().decode(messages)
+        table = table_of(2, 2)
+        groups = grouped(matches_of([[1], [1], [1]]), table)
+        made = [Notification.decode(value) for value in encoded(groups, table, EventColumns.of(decoded, messages))]
+        assert [(one.id, one.time, one.topic, one.partition, one.offset, one.event) for one in made] == [
+            ("x/2/5", 1000, "x", 2, 5, values[0][0]),
+            ("mine", 7, "x", 2, 7, values[0][2]),
+            ("y/4/9", 2000, "y", 4, 9, values[1][0]),
+        ]
 
     def test_lengths_of_any_size(self) -> None:
         """Of one byte, of two, of three."""

@@ -1,6 +1,7 @@
 """What records promise beside their bytes: keys, names, checks, texts."""
 
 import hashlib
+import json
 import math
 import struct
 from types import MappingProxyType
@@ -10,14 +11,24 @@ import pytest
 
 from tamis.codecs import rules
 from tamis.codecs.errors import RecordError
+from tamis.codecs.event import SCHEMA as EVENT
 from tamis.codecs.event import Event
+from tamis.codecs.event_decoder import EventDecoder
+from tamis.codecs.event_schema import EVENT_FORM, EVENT_HEADER
+from tamis.codecs.fingerprint import canonical_form, single_object_header
 from tamis.codecs.headers import REASON, SOURCE, NotificationId, Rejection
 from tamis.codecs.layout import Layout, Start
+from tamis.codecs.messages import EventFormat, Framing, Messages
 from tamis.codecs.rendering import rendered
 from tamis.codecs.subscription import Subscription, default_name, parsed_key
 from tamis.codecs.view import Position, View, ViewRecord
 from tamis.indexes.errors import EventError
 from tamis.indexes.limits import Limits
+
+OWN = (
+    '{"type": "record", "name": "Own", "fields": [{"name": "a", "type": "long"}, '
+    '{"name": "b", "type": {"type": "record", "name": "B", "fields": [{"name": "c", "type": "string"}]}}]}'
+)
 
 
 class TestSubscription:
@@ -221,18 +232,38 @@ class TestEvent:
         with pytest.raises(EventError, match=r"'e'.*64 bits"):
             Event("e", 1 << 63, {}).encode()
 
+    def test_decoders_know_its_schema(self) -> None:
+        assert canonical_form(EVENT.source) == EVENT_FORM
+        assert EVENT.header == EVENT_HEADER
+
 
 class TestRendering:
+    def rendered(self, *values: bytes, **options: Any) -> list[bytes]:
+        count = len(values)
+        decoder = EventDecoder(schemas=[] if options else [OWN])
+        return rendered(decoder, Messages("t", 3, [*range(count)], [0] * count, values, format=EventFormat(**options)))
+
     def test_json_stays_as_it_came(self) -> None:
-        assert rendered(b' {"a" : 1e3}\n') == b' {"a" : 1e3}\n'
+        assert self.rendered(b' {"a" : 1e3}\n', b"{}") == [b' {"a" : 1e3}\n', b"{}"]
 
     def test_an_avro_event_is_an_object_of_its_attributes(self) -> None:
-        event = Event("e", 1, {"a": 1, "b": 2.5, 'c"': 'x\n"\\é', "d": True, "e": math.inf, "f": -math.inf})
+        values: dict[str, Any] = {"a": 1, "b": 2.5, 'c"': 'x\n"\\é', "d": True}
+        assert json.loads(self.rendered(Event("e", 1, values).encode())[0]) == values
+        event = Event("e", 1, values | {"e": math.inf, "f": -math.inf})
         assert (
-            rendered(event.encode()).decode() == '{"a":1,"b":2.5,"c\\"":"x\\n\\"\\\\é","d":true,"e":1e999,"f":-1e999}'
+            self.rendered(event.encode())[0].decode()
+            == '{"a":1,"b":2.5,"c\\"":"x\\n\\"\\\\é","d":true,"e":1e999,"f":-1e999}'
         )
-        assert rendered(Event("e", 1, {}).encode()) == b"{}"
+        assert self.rendered(Event("e", 1, {}).encode()) == [b"{}"]
+
+    def test_a_record_of_one_s_own_is_an_object_too(self) -> None:
+        header = single_object_header(json.loads(OWN))
+        assert self.rendered(b"{}", header + b"\x02\x04hi") == [b"{}", b'{"a":1,"b.c":"hi"}']
+
+    def test_raw_avro_is_no_json_whatever_it_begins_with(self) -> None:
+        assert self.rendered(b"{\x00", framing=Framing.RAW, schema=OWN) == [b'{"a":-62,"b.c":""}']
 
     def test_what_is_no_event_is_refused(self) -> None:
-        with pytest.raises(RecordError):
-            rendered(b"\xc3\x01 something else")
+        with pytest.raises(RecordError) as raised:
+            self.rendered(b"\xc3\x01 something else")
+        assert raised.value.reason == "unknown_schema"
