@@ -31,7 +31,7 @@ cdef extern from "json_writing.hpp" namespace "tamis" nogil:
 
 cdef enum:
     # How many subscriptions ahead memory is asked for: one waits for little else.
-    PREFETCHED = 16
+    PREFETCHED = 32
     # Of a match beside its text: a score; or `,"score":` with a number, `}` and a comma.
     AVRO_MATCH_BYTES_MAX = 1 + 8
     JSON_MATCH_BYTES_MAX = 9 + 32 + 2
