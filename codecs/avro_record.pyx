@@ -26,6 +26,7 @@ cdef extern from "decimals.hpp" namespace "tamis" nogil:
         int64_t whole
         double real
 
+    size_t sign_bytes(const char* bytes, size_t size) noexcept
     Decimal decimal_of(const char* bytes, size_t size, uint32_t scale) noexcept
 
 
@@ -231,6 +232,7 @@ cdef Place read_binary(
 ) noexcept nogil:
     cdef Place start = at
     cdef size_t size = node.size
+    cdef size_t leading
     cdef Decimal decimal
     if node.kind == BYTES_KIND or node.kind == DECIMAL_KIND:
         at = read_size(at, end, &size, sink)
@@ -244,6 +246,9 @@ cdef Place read_binary(
         return at + size
     if size == 0:
         return refused(sink, BAD_LENGTH, start)
+    leading = sign_bytes(at, size)
+    at += leading
+    size -= leading
     if size > DECIMAL_BYTES_MAX:
         return refused(sink, VALUE_OVERFLOW, start)
     if where != NO_NODE:

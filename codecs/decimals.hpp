@@ -18,6 +18,20 @@ struct Decimal {
   double real;  // the nearest one, if it is not whole
 };
 
+// How many bytes at the beginning say nothing but the sign, of more than sixteen.
+inline std::size_t sign_bytes(const char* bytes, std::size_t size) noexcept {
+  std::size_t count = 0;
+  while (size - count > decimal_bytes_max) {
+    const auto sign = static_cast<unsigned char>(bytes[count]);
+    const bool next_negative = (static_cast<unsigned char>(bytes[count + 1]) & 0x80) != 0;
+    if (sign != (next_negative ? 0xFF : 0x00)) {
+      break;
+    }
+    ++count;
+  }
+  return count;
+}
+
 // Of one to sixteen bytes in two's complement, the highest first, divided by ten to the power of `scale`.
 inline Decimal decimal_of(const char* bytes, std::size_t size, std::uint32_t scale) {
   using Wide = unsigned __int128;
