@@ -19,11 +19,11 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.report import Report
+from benchmarks.timing import processor, rounds, wall
 from benchmarks.workloads.registry import WORKLOADS
 from benchmarks.yardstick import Yardstick
 from tamis.indexes import ENGINES, EventBatch, Expressions, Index, create, load, parse_many
 
-_ROUNDS = 5
 _WRITES = 20_000
 _YARDSTICK_WORKLOAD = ("100000", "100", "100", "5", "30", "0.2", "0.1")
 _SCANNED_EVENTS = 512
@@ -47,32 +47,6 @@ def main() -> None:
         measure_scan(report, Path(folder))
     report.show()
     print(f"\nKept in {report.keep()}")
-
-
-def rounds(*works: Callable[[], float]) -> list[float]:
-    """The least seconds of each, in rounds that take turns."""
-    best = [float("inf")] * len(works)
-    for _ in range(_ROUNDS):
-        for place, work in enumerate(works):
-            gc.collect()
-            best[place] = min(best[place], work())
-    return best
-
-
-def processor(work: Callable[[], object]) -> float:
-    began = time.process_time()
-    kept = work()
-    taken = time.process_time() - began
-    del kept
-    return taken
-
-
-def wall(work: Callable[[], object]) -> float:
-    began = time.perf_counter()
-    kept = work()
-    taken = time.perf_counter() - began
-    del kept
-    return taken
 
 
 def filled(engine: str, expressions: Expressions) -> Index:

@@ -1,9 +1,11 @@
 """The one stopwatch."""
 
+import gc
 import time
 from collections.abc import Callable
 
 _ROUNDS = 3
+_TURNS = 5
 
 
 def per_second(count: int, work: Callable[[], object]) -> float:
@@ -14,3 +16,29 @@ def per_second(count: int, work: Callable[[], object]) -> float:
         work()
         best = min(best, time.perf_counter() - began)
     return count / best
+
+
+def rounds(*works: Callable[[], float]) -> list[float]:
+    """The least seconds of each, in rounds that take turns."""
+    best = [float("inf")] * len(works)
+    for _ in range(_TURNS):
+        for place, work in enumerate(works):
+            gc.collect()
+            best[place] = min(best[place], work())
+    return best
+
+
+def processor(work: Callable[[], object]) -> float:
+    began = time.process_time()
+    kept = work()
+    taken = time.process_time() - began
+    del kept
+    return taken
+
+
+def wall(work: Callable[[], object]) -> float:
+    began = time.perf_counter()
+    kept = work()
+    taken = time.perf_counter() - began
+    del kept
+    return taken

@@ -11,7 +11,7 @@ from tamis.codecs.errors import SchemaError
 
 PRIMITIVES = frozenset(("null", "boolean", "int", "long", "float", "double", "bytes", "string"))
 _NAMED = frozenset(("record", "error", "enum", "fixed"))
-_DEPTH_MAX = 200
+_DEPTH_MAX = 100
 """Of nested types: the functions here call themselves once for each."""
 _SIZE_DIGITS_MAX = 20
 _EMPTY = 0xC15D213AA4D7A795

@@ -39,5 +39,7 @@ cdef class EventBatch:
     cdef object python_value(self, size_t entry)
 
 
+# Without events yet: for an index, by its vocabulary; or, without one, for every index.
+cdef EventBatch empty_batch(vocabulary)
 # One event for an index, by its vocabulary; no weights: None.
 cdef EventBatch batch_of_one(event, weights, Vocabulary vocabulary)

@@ -36,6 +36,9 @@ class StringHeap {
 
   std::string_view view(std::uint32_t location) const noexcept { return view_at(address(location)); }
 
+  // Asks for the memory of a string that will soon be looked at.
+  void prefetch(std::uint32_t location) const noexcept { __builtin_prefetch(address(location)); }
+
   // Copies a string, which may lie in this very heap, and returns its location. Throws std::overflow_error
   // when the string or the heap is too large, std::bad_alloc; nothing has changed then.
   std::uint32_t append(std::string_view text) {

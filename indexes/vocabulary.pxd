@@ -27,6 +27,7 @@ cdef extern from "string_table.hpp" namespace "tamis" nogil:
         StringId find(string_view text) noexcept
         bool holds(StringId id) noexcept
         string_view view(StringId id) noexcept
+        void prefetch(StringId id) noexcept
         uint32_t references(StringId id) noexcept
         bool restore(StringId id, string_view text, uint32_t references) except +
         FrozenStrings freeze() except +
