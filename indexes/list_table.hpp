@@ -22,8 +22,8 @@ struct ListKey {
 };
 
 // Keys have stable numbers while they are in use. What is here comes from subscribers, so the hash has a secret. 256
-// sub-tables grow and shrink alone, and entries lie in chunks that never move and are given back when nothing is left in
-// them: no insertion takes long.
+// sub-tables grow and shrink alone, and entries lie in chunks that never move and are given back when nothing is left
+// in them: no insertion takes long.
 class ListTable {
  public:
   static constexpr std::uint32_t none = ProbeTable::none;
@@ -37,7 +37,8 @@ class ListTable {
 
   std::uint32_t find(const ListKey& key) const noexcept {
     const std::uint64_t hash = hash_of(key);
-    return tables_[hash & table_mask].find(tag_of(hash), [&](std::uint32_t number) { return entry(number).key == key; });
+    return tables_[hash & table_mask].find(tag_of(hash),
+                                           [&](std::uint32_t number) { return entry(number).key == key; });
   }
 
   // Brings nearer what `find` begins with.
@@ -118,7 +119,9 @@ class ListTable {
     std::array<Entry, chunk_entries> entries;
   };
 
-  Entry& entry(std::uint32_t number) noexcept { return chunks_[number / chunk_entries]->entries[number % chunk_entries]; }
+  Entry& entry(std::uint32_t number) noexcept {
+    return chunks_[number / chunk_entries]->entries[number % chunk_entries];
+  }
   const Entry& entry(std::uint32_t number) const noexcept {
     return chunks_[number / chunk_entries]->entries[number % chunk_entries];
   }

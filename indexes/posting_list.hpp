@@ -34,9 +34,9 @@ void make_room(std::vector<Item>& items, std::size_t count) {
   }
 }
 
-// First words lie side by side, and so does what belongs to them. A list of one costs nothing beside its 24 bytes; up to 512 are in one block;
-// longer lists are cut into blocks by slots, so that an insertion or deletion touches one block, however long the list.
-// Within a block there is no order.
+// First words lie side by side, and so does what belongs to them. A list of one costs nothing beside its 24 bytes; up
+// to 512 are in one block; longer lists are cut into blocks by slots, so that an insertion or deletion touches one
+// block, however long the list. Within a block there is no order.
 class PostingList {
  public:
   // The rest of a posting: 12 bytes, since that many words are read at once.

@@ -13,16 +13,17 @@
 
 namespace tamis {
 
-// The tree of PS-Tree-Based Efficient Boolean Expression Matching (PVLDB 2018), section 4, with wide predicates at inner
-// nodes, so that inserting one costs the logarithm of the tree's size and not a visit to every space that it covers.
+// The tree of PS-Tree-Based Efficient Boolean Expression Matching (PVLDB 2018), section 4, with wide predicates at
+// inner nodes, so that inserting one costs the logarithm of the tree's size and not a visit to every space that it
+// covers.
 //
-// An inner node cuts its part of the domain in two. The cut is the simplest key among the predicates' ends in the part and
-// what lies between them (for numbers the one that ends in the most zero bits: the paper's elements, a bit each), and every
-// cut is simpler than those below it. So the depth is bounded by the length of a key, whatever the order of insertion;
-// nothing is ever rotated or built again. An end that asks for a simpler cut than a node has gets it, above that node.
-// A predicate lies at the highest nodes whose part it covers, and with its ends in the leaves where they fall. A leaf
-// holds a few predicates with ends in it, in up to twice as many spaces; one more, and it is cut. When the two leaves of a
-// node together become small they are merged.
+// An inner node cuts its part of the domain in two. The cut is the simplest key among the predicates' ends in the part
+// and what lies between them (for numbers the one that ends in the most zero bits: the paper's elements, a bit each),
+// and every cut is simpler than those below it. So the depth is bounded by the length of a key, whatever the order of
+// insertion; nothing is ever rotated or built again. An end that asks for a simpler cut than a node has gets it, above
+// that node. A predicate lies at the highest nodes whose part it covers, and with its ends in the leaves where they
+// fall. A leaf holds a few predicates with ends in it, in up to twice as many spaces; one more, and it is cut. When the
+// two leaves of a node together become small they are merged.
 //
 // For every value the postings of the predicates that cover it are on one path, each once. What a descent reads lies
 // together: a node of numbers is 16 bytes, which child to go to is no branch, and a link tells whether there is a list.
@@ -225,10 +226,13 @@ class PredicateSpaces {
   }
 
   static bool lies_in(Value value, const Range& range) noexcept {
-    return static_cast<int>(!Domain::is_below(value, range.first)) & static_cast<int>(Domain::is_below(value, range.end));
+    return static_cast<int>(!Domain::is_below(value, range.first)) &
+           static_cast<int>(Domain::is_below(value, range.end));
   }
 
-  static bool covers(const Range& range, const Key& first, const Key& end) { return !(first < range.first) && !(range.end < end); }
+  static bool covers(const Range& range, const Key& first, const Key& end) {
+    return !(first < range.first) && !(range.end < end);
+  }
 
   PostingList& wide_at(std::uint32_t at) noexcept { return (is_leaf(at) ? leaf_wides_ : node_wides_)[place_of(at)]; }
 
@@ -319,8 +323,9 @@ class PredicateSpaces {
     }
   }
 
-  // Puts a node with a simpler cut above one: all ends below that lie on one side of it. On the other side is a new leaf,
-  // with those predicates that cover it: they reach the end of the node's part on this side, and are along its edge.
+  // Puts a node with a simpler cut above one: all ends below that lie on one side of it. On the other side is a new
+  // leaf, with those predicates that cover it: they reach the end of the node's part on this side, and are along its
+  // edge.
   std::uint32_t lifted(std::uint32_t at, const Key& first, const Key& end, Key cut) {
     const int side = nodes_[place_of(at)].cut < cut ? 1 : 0;
     const auto reaches = [&](const Range& range) { return side == 1 ? range.end == end : range.first == first; };

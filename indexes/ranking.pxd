@@ -1,0 +1,2 @@
+cdef object best_of(matches, k)
+cdef object joined(list parts)
