@@ -34,7 +34,7 @@ from tamis.codecs.sink cimport (
     UNUSABLE_SCHEMA, BatchColumns, EventSink, SinkBounds, ValueTypes, is_utf8,
 )
 from tamis.indexes.batch cimport EventBatch
-from tamis.indexes.vocabulary cimport HashKey
+from tamis.indexes.vocabulary cimport HashKey, Vocabulary
 from tamis.indexes.words cimport BOOLEAN, DOUBLE, LONG, STRING
 
 cdef tuple REASONS = tuple(reasons.Reason)
@@ -42,6 +42,7 @@ cdef dict MICROSECONDS = {TimeUnit.SECONDS: 1_000_000, TimeUnit.MILLISECONDS: 10
 cdef enum:
     MICROSECONDS_A_MILLISECOND = 1000
     LONG_DIGITS_MAX = 20
+    IDLE_MAX = 2
 
 
 cdef extern from "<charconv>" namespace "std" nogil:
@@ -90,6 +91,7 @@ cdef class EventDecoder:
 
     def __cinit__(self, schemas=(), registry=None, limits=None, schema_limits=None):
         self.pool = BatchPool()
+        self.idle = []
         self.limits = DecodingLimits() if limits is None else limits
         self.catalogue = SchemaCatalogue(schemas, registry, SchemaLimits() if schema_limits is None else schema_limits)
 
@@ -99,11 +101,17 @@ cdef class EventDecoder:
         Given an index's vocabulary, the batch has what the index can ask about, and nothing may be inserted into the
         index or deleted from it meanwhile. Without, it has everything.
         """
-        cdef Decoding decoding = Decoding(self.catalogue, self.limits, self.pool.take(vocabulary))
+        cdef EventBatch batch = self.pool.take(vocabulary)
+        cdef Decoding decoding = self.idle.pop() if self.idle else None
+        if decoding is None or not decoding.renew(batch):
+            decoding = Decoding(self.catalogue, self.limits, batch)
         for group in (messages,) if isinstance(messages, Messages) else messages:
             decoding.add(group)
-        self.pool.keep(decoding.decoded.batch)
-        return decoding.finish()
+        decoded = decoding.finish()
+        self.pool.keep(batch)
+        if len(self.idle) < IDLE_MAX:
+            self.idle.append(decoding)
+        return decoded
 
 
 @cython.final
@@ -114,6 +122,9 @@ cdef class Decoding:
     cdef DecodedEvents decoded
     cdef Routes routes
     cdef EventSink* sink
+    # Of the index that the sink knows names of.
+    cdef Vocabulary vocabulary
+    cdef uint64_t generation
     cdef uint64_t message_bytes_max
     cdef vector[Refused] refused
     cdef vector[char] scratch
@@ -143,20 +154,18 @@ cdef class Decoding:
     def __cinit__(self, catalogue, limits, EventBatch batch not None):
         cdef bytes seed = os.urandom(16)
         cdef HashKey key
+        memcpy(&key, <const char*>seed, sizeof(key))
         self.decoded = DecodedEvents.__new__(DecodedEvents)
         self.decoded.batch = batch
         self.routes = Routes(catalogue)
         self.plans = self.routes.plans
+        self.vocabulary = batch.vocabulary
+        self.generation = batch.generation
         self.message_bytes_max = limits.message_bytes
-        memcpy(&key, <const char*>seed, sizeof(key))
         self.sink = new EventSink(
             batch.vocabulary.table, batch.bound, key,
             SinkBounds(limits.depth, limits.items, limits.attributes, limits.string_bytes, limits.name_bytes),
-            BatchColumns(
-                &batch.starts, &batch.attributes, &batch.types, &batch.values, &batch.strings, &batch.pool,
-                &batch.weight_starts, &batch.weight_attributes, &batch.weights,
-            ),
-            ValueTypes(LONG, DOUBLE, STRING, BOOLEAN),
+            columns_of(batch), ValueTypes(LONG, DOUBLE, STRING, BOOLEAN),
         )
         self.topic_attribute = self.given(b"$topic")
         self.partition_attribute = self.given(b"$partition")
@@ -166,6 +175,15 @@ cdef class Decoding:
 
     def __dealloc__(self):
         del self.sink
+
+    cdef bint renew(self, EventBatch batch) except -1:
+        """Begin another call; False if what is known is of no use to it."""
+        if not batch.bound or batch.vocabulary is not self.vocabulary or batch.generation != self.generation:
+            return False
+        self.decoded = DecodedEvents.__new__(DecodedEvents)
+        self.decoded.batch = batch
+        self.position = 0
+        return self.sink.renew(columns_of(batch))
 
     cdef uint32_t given(self, bytes name) except? 0xFFFFFFFF:
         cdef uint32_t attribute = self.sink.id_of(self.node_of(name))
@@ -356,13 +374,27 @@ cdef class Decoding:
 
     cdef DecodedEvents finish(self):
         cdef EventBatch batch = self.decoded.batch
+        cdef DecodedEvents decoded
         if batch.bound and batch.generation != batch.vocabulary.table.generation():
             raise StaleBatchError("expressions came or went while messages were decoded with the index's vocabulary")
-        self.decoded.left_out = LeftOut(
+        decoded = self.decoded
+        decoded.left_out = LeftOut(
             self.sink.left_out.reserved, self.sink.left_out.collisions, self.sink.left_out.arrays,
             self.sink.left_out.binaries,
         )
-        return self.decoded
+        # Of what was given nothing is held until the next call.
+        self.decoded = None
+        self.values = self.keys = None
+        self.partitions = self.offsets = self.timestamps = None
+        self.routes.forget()
+        return decoded
+
+
+cdef BatchColumns columns_of(EventBatch batch) noexcept:
+    return BatchColumns(
+        &batch.starts, &batch.attributes, &batch.types, &batch.values, &batch.strings, &batch.pool,
+        &batch.weight_starts, &batch.weight_attributes, &batch.weights,
+    )
 
 
 cdef column(name, values, dtype, size_t count):

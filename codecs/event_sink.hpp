@@ -77,6 +77,15 @@ class EventSink {
     grow();
   }
 
+  // Begins another batch with the same vocabulary, which has not changed: what names and strings are stays known. False
+  // if that has become too much, and a new sink is better.
+  bool renew(BatchColumns columns) noexcept {
+    columns_ = columns;
+    left_out = LeftOut();
+    bytes_expected_ = bytes_begun_ = 0;
+    return event_ < events_max && names.size() < names_max;
+  }
+
   SinkBounds bounds;
   Reason reason = ACCEPTED;
   const char* stopped = nullptr;  // where in the message
@@ -152,12 +161,8 @@ class EventSink {
 
   // A key of an object or map in `parent`. `end` is where memory that may be read ends.
   std::uint32_t key(std::uint32_t parent, const char* text, std::size_t length, const char* end) noexcept {
-    std::uint32_t found = no_node;
-    guarded([&] {
-      found = names.key(parent, text, length, end, &reason);
-      return true;
-    });
-    return found;
+    const std::uint32_t guessed = names.guessed_key(parent, text, length, end);
+    return guessed != no_node ? guessed : other_key(parent, text, length, end);
   }
 
   // The key that is expected here, up to the next quotation mark; none, and no failure, if another one is here.
@@ -273,13 +278,16 @@ class EventSink {
 
  private:
   // A string that was looked up: many events have the same few.
-  struct Known {
+  struct alignas(32) Known {
     ShortText text;
     std::uint32_t length = AttributeNames::none;
     std::uint32_t id = 0;
   };
 
+  static constexpr std::uint32_t events_max = std::uint32_t{1} << 31;
+  static constexpr std::size_t names_max = 4096;
   static constexpr int known_bits = 10;
+  static constexpr std::uint32_t failed_id = StringTable::none;
 
   template <class Work>
   bool guarded(Work work) noexcept {
@@ -318,7 +326,22 @@ class EventSink {
     capacity_ = size;
   }
 
+  [[gnu::noinline]] std::uint32_t other_key(std::uint32_t parent, const char* text, std::size_t length,
+                                            const char* end) noexcept {
+    std::uint32_t found = no_node;
+    guarded([&] {
+      found = names.key(parent, text, length, end, &reason);
+      return true;
+    });
+    return found;
+  }
+
   std::uint32_t attribute(std::uint32_t node) noexcept {
+    const std::uint32_t known = names.known_attribute(node);
+    return known != no_node ? known : new_attribute(node);
+  }
+
+  [[gnu::noinline]] std::uint32_t new_attribute(std::uint32_t node) noexcept {
     std::uint32_t found = no_node;
     guarded([&] {
       found = names.attribute(node);
@@ -365,50 +388,77 @@ class EventSink {
            put(attribute.id, types_.whole, static_cast<std::uint64_t>(value), StringTable::none);
   }
 
-  bool put(std::uint32_t attribute, std::uint8_t type, std::uint64_t bits, std::uint32_t string) noexcept {
-    if (used_ == capacity_ && !guarded([this] { return grow(), true; })) {
+  // One entry. The byte goes last: to the compiler it may change anything, and all would be loaded again.
+  [[gnu::always_inline]] bool put(std::uint32_t attribute, std::uint8_t type, std::uint64_t bits,
+                                  std::uint32_t string) noexcept {
+    const std::size_t place = used_;
+    if (place == capacity_ && !grow_row()) {
       return false;
     }
-    attributes_[used_] = attribute;
-    value_types_[used_] = type;
-    values_[used_] = bits;
-    string_ids_[used_] = string;
-    ++used_;
+    attributes_[place] = attribute;
+    values_[place] = bits;
+    string_ids_[place] = string;
+    used_ = place + 1;
+    value_types_[place] = type;
     return true;
   }
 
   bool put_string(std::uint32_t attribute, const char* text, std::size_t length, const char* end) noexcept {
-    return guarded([&] {
-      const std::uint64_t start = columns_.pool->size() + pool_used_;
-      const auto size = static_cast<std::uint32_t>(length);
-      const std::size_t needed = pool_used_ + sizeof(size) + length + ShortText::size;
-      if (needed > pool_.size()) {
-        pool_.resize(needed * 2);
-      }
-      std::memcpy(pool_.data() + pool_used_, &size, sizeof(size));
-      char* const copy = pool_.data() + pool_used_ + sizeof(size);
-      if (length <= ShortText::size && static_cast<std::size_t>(end - text) >= ShortText::size) {
-        std::memcpy(copy, text, ShortText::size);  // what is too much is overwritten
-      } else if (length > 0) {
-        std::memcpy(copy, text, length);
-      }
-      pool_used_ += sizeof(size) + length;
-      return put(attribute, types_.string, start, string_id(text, length, end));
-    });
+    const std::size_t place = pool_used_;
+    const std::size_t after = place + sizeof(std::uint32_t) + length;
+    if (after + ShortText::size > pool_.size() && !grow_pool(after)) {
+      return false;
+    }
+    const bool in_place = length <= ShortText::size && static_cast<std::size_t>(end - text) >= ShortText::size;
+    const ShortText shortened = length <= ShortText::size ? ShortText::of(text, length, end) : ShortText();
+    const std::uint32_t id = string_id(text, length, shortened);
+    if (id == failed_id && reason != ACCEPTED) {
+      return false;
+    }
+    const auto size = static_cast<std::uint32_t>(length);
+    char* const copy = pool_.data() + place;
+    std::memcpy(copy, &size, sizeof(size));
+    if (in_place) {
+      std::memcpy(copy + sizeof(size), &shortened, ShortText::size);  // what is too much is overwritten
+    } else if (length > 0) {
+      std::memcpy(copy + sizeof(size), text, length);
+    }
+    pool_used_ = after;
+    return put(attribute, types_.string, columns_.pool->size() + place, id);
   }
 
-  std::uint32_t string_id(const char* text, std::size_t length, const char* end) {
-    const std::string_view whole(text, length);
+  [[gnu::noinline]] bool grow_row() noexcept {
+    return guarded([this] { return grow(), true; });
+  }
+
+  [[gnu::noinline]] bool grow_pool(std::size_t size) noexcept {
+    return guarded([this, size] { return pool_.resize((size + ShortText::size) * 2), true; });
+  }
+
+  // The id of a string in the vocabulary; `failed_id`, and a reason, without memory.
+  std::uint32_t string_id(const char* text, std::size_t length, const ShortText& shortened) noexcept {
     if (length > ShortText::size) {
-      return bound_ ? strings_->find(whole) : strings_->intern(whole);
+      return looked_up(text, length);
     }
-    const ShortText shortened = ShortText::of(text, length, end);
     Known& known = known_[known_place(shortened)];
     if (known.length != length || !(known.text == shortened)) {
-      const std::uint32_t found = bound_ ? strings_->find(whole) : strings_->intern(whole);
+      const std::uint32_t found = looked_up(text, length);
+      if (reason != ACCEPTED) {
+        return failed_id;
+      }
       known = Known{shortened, static_cast<std::uint32_t>(length), found};
     }
     return known.id;
+  }
+
+  [[gnu::noinline]] std::uint32_t looked_up(const char* text, std::size_t length) noexcept {
+    std::uint32_t found = failed_id;
+    guarded([&] {
+      const std::string_view whole(text, length);
+      found = bound_ ? strings_->find(whole) : strings_->intern(whole);
+      return true;
+    });
+    return found;
   }
 
   // Whoever knows it can only make strings take each other's places.

@@ -23,6 +23,7 @@ cdef extern from "json_text.hpp" namespace "tamis" nogil:
 
 cdef enum:
     EXACT_POWERS = 23          # powers of ten that a double holds exactly
+    EXACT_DIGITS_MAX = 17      # of a number that a double may hold exactly, with a zero before the point
     DIGITS_MAX = 19            # that fit 64 bits, whatever they are
     EXPONENT_BOUND = 1000000
 
@@ -241,7 +242,7 @@ cdef Place read_double(
             exponent = min(exponent * 10 + (at[0] - c"0"), <int64_t>EXPONENT_BOUND)
             at += 1
     exponent = (0 - exponent if shrinks else exponent) - scale
-    if count <= DIGITS_MAX:
+    if count <= EXACT_DIGITS_MAX:
         place = first
         while is_digit(place[0]) or place[0] == c".":
             if place[0] != c".":
@@ -249,7 +250,7 @@ cdef Place read_double(
             place += 1
             if place == end:
                 break
-    if count <= DIGITS_MAX and digits <= EXACT_MAX and -EXACT_POWERS < exponent < EXACT_POWERS:
+    if count <= EXACT_DIGITS_MAX and digits <= EXACT_MAX and -EXACT_POWERS < exponent < EXACT_POWERS:
         # Two doubles that are exact, and one operation: rounded once.
         value = <double>digits
         value = value / POWERS[0 - exponent] if exponent < 0 else value * POWERS[exponent]
