@@ -41,7 +41,7 @@ types: build ## check types: mypy, pyright, and the stubs against the compiled m
 
 checked: $(CHECKED)/built ## test the compiled modules with bounds checks and sanitizers on
 	LD_PRELOAD="$$(c++ -print-file-name=libasan.so) $$(c++ -print-file-name=libubsan.so)" \
-	ASAN_OPTIONS=detect_leaks=0 PYTHONMALLOC=malloc $(CHECKED)/bin/pytest tests/unit/indexes tests/property tests/differential $(ARGS)
+	ASAN_OPTIONS=detect_leaks=0 PYTHONMALLOC=malloc $(CHECKED)/bin/pytest tests/unit/indexes tests/unit/codecs tests/property tests/differential $(ARGS)
 
 fuzz: $(FUZZED)/built ## look for inputs that break promises, FUZZ_SECONDS=600 for each of FUZZ_TARGETS
 	@set -e; for target in $(FUZZ_TARGETS); do \
@@ -51,6 +51,7 @@ bench: build ## measure what docs/benchmarks.md tells; downloads Kafka once more
 	$(BIN)/python $(PIP) --group peers
 	$(BIN)/python -m benchmarks.language
 	$(BIN)/python -m benchmarks.vocabulary
+	$(BIN)/python -m benchmarks.codecs
 	$(BIN)/python -m benchmarks.engines
 	$(BIN)/python -m benchmarks.local_stack --download
 

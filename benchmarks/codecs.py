@@ -2,9 +2,9 @@
 
     python -m benchmarks.codecs [--events N] [--rounds N]
 
-Ten longs, ten doubles, ten strings of few values; one core, processor time, in rounds that take turns, of which the best
-counts. Ours gives an `EventBatch` that is ready to be matched; fastavro and orjson give dicts, and no batch. Batches are
-of 512 messages unless the row says otherwise.
+Ten longs, ten doubles, ten strings of few values; one core, processor time, in rounds that take turns, of which the
+best counts. Ours gives an `EventBatch` that is ready to be matched; fastavro and orjson give dicts, and no batch.
+Batches are of 512 messages unless the row says otherwise.
 """
 
 import argparse
