@@ -14,7 +14,7 @@ VALUES = [b'{"n":0}', None, b"", b'{"n":3}', b'{"n":4}']
 @pytest.mark.parametrize("kind", [nanoarrow.binary(), nanoarrow.large_binary()], ids=["32 bit", "64 bit"])
 def test_a_column_of_binaries_is_read_in_place(kind: nanoarrow.Schema) -> None:
     column = nanoarrow.c_array(VALUES, kind)
-    result = EventDecoder().decode(messages(column, offsets=range(5), timestamps=[0] * 5))  # type: ignore[arg-type]
+    result = EventDecoder().decode(messages(column, offsets=range(5), timestamps=[0] * 5))
     assert [own(event) for event in result.batch] == [{"n": 0}, {"n": 3}, {"n": 4}]
     assert [(refusal.position, refusal.reason) for refusal in result.refusals] == [
         (1, Reason.NO_VALUE),
@@ -26,7 +26,7 @@ def test_a_column_of_binaries_is_read_in_place(kind: nanoarrow.Schema) -> None:
 def test_a_part_of_a_column_is_read_from_where_it_begins() -> None:
     whole = nanoarrow.c_array([f'{{"n":{number}}}'.encode() for number in range(20)], nanoarrow.binary())
     part = whole[11:]
-    result = EventDecoder().decode(messages(part, offsets=range(9), timestamps=[0] * 9))  # type: ignore[arg-type]
+    result = EventDecoder().decode(messages(part, offsets=range(9), timestamps=[0] * 9))
     assert [event["n"] for event in result.batch] == list(range(11, 20))
 
 
