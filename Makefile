@@ -51,6 +51,7 @@ bench: build ## measure what docs/benchmarks.md tells; downloads Kafka once more
 	$(BIN)/python $(PIP) --group peers
 	$(BIN)/python -m benchmarks.language
 	$(BIN)/python -m benchmarks.vocabulary
+	$(BIN)/python -m benchmarks.codecs
 	$(BIN)/python -m benchmarks.engines
 	$(BIN)/python -m benchmarks.encoding
 	$(BIN)/python -m benchmarks.local_stack --download
@@ -62,7 +63,7 @@ format: build ## let ruff put the sources in shape
 pin: ## choose the newest versions of everything, into constraints.txt
 	$(PYTHON) -m venv --clear $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet --group dev --group fuzz --group peers --editable '.[local]'
+	$(BIN)/python -m pip install --quiet --group dev --group fuzz --group peers --editable '.[local,registry]'
 	{ sed -n 1p constraints.txt; $(BIN)/python -m pip freeze --all --exclude-editable; } > $(VENV)/constraints.txt
 	mv $(VENV)/constraints.txt constraints.txt
 
@@ -78,7 +79,7 @@ $(VENV)/ready: pyproject.toml constraints.txt
 	@touch $@
 
 $(VENV)/built: $(VENV)/ready CMakeLists.txt $(COMPILED) $(VENV)/$(LISTING)
-	$(BIN)/python $(PIP) --no-build-isolation --editable '.[local]'
+	$(BIN)/python $(PIP) --no-build-isolation --editable '.[local,registry]'
 	@touch $@
 
 %/$(LISTING): | %/ready

@@ -40,8 +40,16 @@ class RedisSettings(Section):
     url: str = "redis://localhost:6379/0"
 
 
+class RegistrySettings(Section):
+    """Where schemas are that messages name by id; `extra` goes to the registry's client unchanged."""
+
+    url: str
+    extra: dict[str, str | int | float] = Field(default_factory=dict, repr=False)  # may hold a password
+
+
 class Settings(Section):
     """The whole configuration of a process."""
 
     kafka: KafkaSettings = KafkaSettings()
     redis: RedisSettings = RedisSettings()
+    schema_registry: RegistrySettings | None = None

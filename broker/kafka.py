@@ -7,6 +7,7 @@ The settings here are what exactly-once delivery rests on, so they are no caller
 import logging
 from collections.abc import Mapping
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
 from confluent_kafka.admin import (
@@ -17,7 +18,10 @@ from confluent_kafka.admin import (
     UserScramCredentialUpsertion,
 )
 
-from tamis.broker.configuration import KafkaSettings
+from tamis.broker.configuration import KafkaSettings, RegistrySettings
+
+if TYPE_CHECKING:
+    from confluent_kafka.schema_registry import Schema, SchemaRegistryClient
 
 __all__ = [
     "AdminClient",
@@ -34,6 +38,8 @@ __all__ = [
     "admin_client",
     "consumer",
     "producer",
+    "registered_schema",
+    "registry_client",
 ]
 
 PropertyValue = str | int | float | bool
@@ -64,6 +70,9 @@ _CONSUMER: Properties = {
     "fetch.queue.backoff.ms": 5,
 }
 
+_REGISTRY: Properties = {"timeout": 10, "max.retries": 3}
+_NO_SUCH_SCHEMA = 40403
+
 
 def admin_client(settings: KafkaSettings, properties: Properties = _NONE) -> AdminClient:
     return AdminClient(_merged(settings, properties), logger=_LOG)
@@ -78,6 +87,25 @@ def producer(settings: KafkaSettings, transactional_id: str | None = None, prope
 def consumer(settings: KafkaSettings, group: str, properties: Properties = _NONE) -> Consumer:
     """A consumer that sees committed data only, and starts where its owner says."""
     return Consumer(_merged(settings, _CONSUMER, {"group.id": group}, properties), logger=_LOG)
+
+
+def registry_client(settings: RegistrySettings) -> "SchemaRegistryClient":
+    """The extra `registry` has what it needs; it is imported here because not everyone does."""
+    from confluent_kafka.schema_registry import SchemaRegistryClient
+
+    return SchemaRegistryClient({"url": settings.url, **_REGISTRY, **settings.extra})
+
+
+def registered_schema(client: "SchemaRegistryClient", schema_id: int) -> "Schema | None":
+    """None if the registry says that it has none. What else goes wrong is raised."""
+    from confluent_kafka.schema_registry.error import SchemaRegistryError
+
+    try:
+        return client.get_schema(schema_id)
+    except SchemaRegistryError as error:
+        if error.error_code == _NO_SUCH_SCHEMA:
+            return None
+        raise
 
 
 def _merged(settings: KafkaSettings, *layers: Properties) -> dict[str, PropertyValue]:

@@ -56,32 +56,49 @@ class AttributeNames {
   void begin(std::uint32_t event) noexcept {
     event_ = event;
     last_ = root;
+    guess_ = nodes_[root].next;
   }
 
-  // The child of a node by its key, `none` if `reason` says why not: a key comes once an event. `end` is where readable
-  // memory ends.
-  std::uint32_t key(std::uint32_t parent, const char* text, std::size_t length, const char* end, Reason* reason) {
-    const std::uint32_t guess = nodes_[last_].next;
-    if (!is_child(guess, parent, text, length, end)) {
-      return searched_key(parent, text, length, end, reason);
+  // The child of a node by its key, if it is the one that is expected here, and comes for the first time in this event;
+  // else `none`. `end` is where readable memory ends.
+  std::uint32_t guessed_key(std::uint32_t parent, const char* text, std::size_t length, const char* end) noexcept {
+    const std::uint32_t guess = guess_;
+    Node& node = nodes_[guess];
+    if (!is_child(node, parent, text, length, end) || node.event == event_) {
+      return none;
     }
-    last_ = guess;
-    return take(guess, reason);
+    return take(guess, node);
+  }
+
+  // The child of a node by its key, `none` if `reason` says why not: a key comes once an event.
+  std::uint32_t key(std::uint32_t parent, const char* text, std::size_t length, const char* end, Reason* reason) {
+    // Most often the guess was of a key that this event does not have, and it is the one after that.
+    std::uint32_t found = nodes_[guess_].next;
+    if (!is_child(nodes_[found], parent, text, length, end)) {
+      found = field(parent, std::string_view(text, length), reason);
+      if (found == none) {
+        return none;
+      }
+      nodes_[last_].next = found;
+    }
+    if (nodes_[found].event == event_) {
+      *reason = DUPLICATE_KEY;
+      return none;
+    }
+    return take(found, nodes_[found]);
   }
 
   // The same if the bytes before the next quotation mark are the key that is expected here; `none` if they are not.
   // Its length in bytes is then `length`.
   std::uint32_t quoted_key(std::uint32_t parent, const char* text, const char* end, std::size_t* length) noexcept {
-    const std::uint32_t guess = nodes_[last_].next;
-    const Node& node = nodes_[guess];
+    const std::uint32_t guess = guess_;
+    Node& node = nodes_[guess];
     if (!node.plain || static_cast<std::size_t>(end - text) <= node.length || text[node.length] != '"' ||
-        node.event == event_ || !is_child(guess, parent, text, node.length, end)) {
+        node.event == event_ || !is_child(node, parent, text, node.length, end)) {
       return none;
     }
     *length = node.length;
-    last_ = guess;
-    nodes_[guess].event = event_;
-    return guess;
+    return take(guess, node);
   }
 
   // The child of a node by its key, whenever it is asked for.
@@ -91,16 +108,21 @@ class AttributeNames {
     return found != none ? found : make(parent, text, hash, reason);
   }
 
+  // The attribute whose name is the path to a node, if it was asked for before.
+  std::uint32_t known_attribute(std::uint32_t node) const noexcept { return nodes_[node].attribute; }
+
   // The attribute whose name is the path to a node.
   std::uint32_t attribute(std::uint32_t node) {
-    const std::uint32_t known = nodes_[node].attribute;
+    const std::uint32_t known = known_attribute(node);
     return known != none ? known : resolve(node);
   }
+
+  std::size_t size() const noexcept { return nodes_.size(); }
 
   Attribute& operator[](std::uint32_t attribute) noexcept { return attributes_[attribute]; }
 
  private:
-  struct Node {
+  struct alignas(64) Node {  // a cache line
     ShortText head;
     std::uint32_t parent = none;
     std::uint32_t length = 0;
@@ -113,37 +135,19 @@ class AttributeNames {
     bool plain = false;  // JSON has it as it is: without quotation marks, backslashes, control characters
   };
 
-  bool is_child(std::uint32_t place, std::uint32_t parent, const char* text, std::size_t length,
+  bool is_child(const Node& node, std::uint32_t parent, const char* text, std::size_t length,
                 const char* end) const noexcept {
-    const Node& node = nodes_[place];
     if (node.parent != parent || node.length != length || !(node.head == ShortText::of(text, length, end))) {
       return false;
     }
     return length <= ShortText::size || std::memcmp(pool_.data() + node.start, text, length) == 0;
   }
 
-  std::uint32_t take(std::uint32_t place, Reason* reason) noexcept {
-    if (nodes_[place].event == event_) {
-      *reason = DUPLICATE_KEY;
-      return none;
-    }
-    nodes_[place].event = event_;
+  std::uint32_t take(std::uint32_t place, Node& node) noexcept {
+    node.event = event_;
+    last_ = place;
+    guess_ = node.next;
     return place;
-  }
-
-  std::uint32_t searched_key(std::uint32_t parent, const char* text, std::size_t length, const char* end,
-                             Reason* reason) {
-    // Most often the node after next: the guess was of a key that this event does not have.
-    std::uint32_t found = nodes_[nodes_[last_].next].next;
-    if (!is_child(found, parent, text, length, end)) {
-      found = field(parent, std::string_view(text, length), reason);
-      if (found == none) {
-        return none;
-      }
-      nodes_[last_].next = found;
-    }
-    last_ = found;
-    return take(found, reason);
   }
 
   std::uint32_t hash_of(std::uint32_t parent, std::string_view text) const noexcept {
@@ -290,7 +294,8 @@ class AttributeNames {
   HashKey key_;
   std::uint32_t name_bytes_max_;
   std::uint32_t event_ = 0;
-  std::uint32_t last_ = root;
+  std::uint32_t last_ = root;   // the key before
+  std::uint32_t guess_ = root;  // the one that followed it in the event before
   std::vector<Node> nodes_;
   std::vector<char> pool_;
   std::vector<std::uint32_t> slots_;

@@ -7,7 +7,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis.codecs.event_decoder import DecodedEvents
+from tamis.codecs.decoded_events import DecodedEvents
 from tamis.codecs.messages import Messages
 
 

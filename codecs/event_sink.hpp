@@ -1,46 +1,19 @@
-// Where decoders put what they read: one event at a time, into the columns of a batch, or nowhere.
+// Where decoders put what they read: what an event may have is seen to here.
 #pragma once
 
-#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
-#include <new>
-#include <stdexcept>
 #include <string_view>
-#include <vector>
 
 #include "attribute_names.hpp"
+#include "event_row.hpp"
 #include "reasons.hpp"
-#include "short_text.hpp"
 #include "string_table.hpp"
-#include "utf8.hpp"
 
 namespace tamis {
-
-// What an EventBatch holds; `batch.pxd` says what is in it.
-struct BatchColumns {
-  std::vector<std::uint32_t>* starts;
-  std::vector<std::uint32_t>* attributes;
-  std::vector<std::uint8_t>* types;
-  std::vector<std::uint64_t>* values;
-  std::vector<std::uint32_t>* strings;
-  std::vector<char>* pool;
-  std::vector<std::uint32_t>* weight_starts;
-  std::vector<std::uint32_t>* weight_attributes;
-  std::vector<double>* weights;
-};
-
-// The types of values, as `words.pxd` numbers them.
-struct ValueTypes {
-  std::uint8_t whole;
-  std::uint8_t real;
-  std::uint8_t string;
-  std::uint8_t boolean;
-};
 
 struct SinkBounds {
   std::uint32_t depth;
@@ -67,18 +40,14 @@ struct LeftOut {
 
 // Nothing here throws: what fails returns false (or no node), and `reason` says why. An event that fails leaves no trace
 // in the columns; names and strings that only it had may stay in a vocabulary that is the batch's own.
-class EventSink {
+class EventSink : public EventRow {
  public:
   static constexpr std::uint32_t no_node = AttributeNames::none;
 
   EventSink(StringTable* strings, bool bound, HashKey key, SinkBounds limits, BatchColumns columns, ValueTypes types)
-      : bounds(limits), names(strings, bound, key, limits.name_bytes), strings_(strings), bound_(bound),
-        columns_(columns), types_(types) {
-    grow();
-  }
+      : EventRow(strings, bound, columns, types), bounds(limits), names(strings, bound, key, limits.name_bytes) {}
 
   SinkBounds bounds;
-  Reason reason = ACCEPTED;
   const char* stopped = nullptr;  // where in the message
   LeftOut left_out;       // of all events that were taken
   LeftOut left_out_here;  // of the event in hand
@@ -87,58 +56,27 @@ class EventSink {
   std::int64_t time = 0;
   bool has_id = false;
   bool has_time = false;
-  AttributeNames names;
 
-  // So many bytes of messages are to come.
-  void expect(std::uint64_t bytes) noexcept { bytes_expected_ += bytes; }
+  // Begins another batch with the same vocabulary, which has not changed: what names and strings are stays known. False
+  // if that has become too much, and a new sink is better.
+  bool renew(BatchColumns columns) noexcept {
+    begin_batch(columns);
+    left_out = LeftOut();
+    return event_ < events_max && names.size() < names_max;
+  }
 
   void begin(std::uint64_t message_bytes) noexcept {
+    begin_event(message_bytes);
     names.begin(++event_);
-    bytes_begun_ += message_bytes;
-    reason = ACCEPTED;
     left_out_here = LeftOut();
     has_id = has_time = false;
     items_ = 0;
     counted_ = 0;
-    used_ = 0;
-    pool_used_ = 0;
-    weights_start_ = columns_.weights->size();
-  }
-
-  void abandon() noexcept {
-    columns_.weights->resize(weights_start_);
-    columns_.weight_attributes->resize(weights_start_);
   }
 
   bool finish() noexcept {
-    return guarded([this] {
-      const std::size_t after = columns_.attributes->size() + used_;
-      if (after >= AttributeNames::none) {
-        return fail(BATCH_FULL);
-      }
-      reserve(*columns_.starts, 1);
-      reserve(*columns_.attributes, used_);
-      reserve(*columns_.types, used_);
-      reserve(*columns_.values, used_);
-      reserve(*columns_.strings, used_);
-      reserve(*columns_.pool, pool_used_);
-      if (!columns_.weight_starts->empty()) {
-        columns_.weight_starts->push_back(static_cast<std::uint32_t>(columns_.weights->size()));
-      }
-      append(*columns_.attributes, attributes_, used_);
-      append(*columns_.types, value_types_, used_);
-      append(*columns_.values, values_, used_);
-      append(*columns_.strings, string_ids_, used_);
-      append(*columns_.pool, pool_, pool_used_);
-      columns_.starts->push_back(static_cast<std::uint32_t>(after));
-      left_out.add(left_out_here);
-      return true;
-    });
-  }
-
-  bool fail(Reason why) noexcept {
-    reason = why;
-    return false;
+    left_out.add(left_out_here);
+    return append_event();
   }
 
   // So many items more: members, entries, elements.
@@ -152,12 +90,8 @@ class EventSink {
 
   // A key of an object or map in `parent`. `end` is where memory that may be read ends.
   std::uint32_t key(std::uint32_t parent, const char* text, std::size_t length, const char* end) noexcept {
-    std::uint32_t found = no_node;
-    guarded([&] {
-      found = names.key(parent, text, length, end, &reason);
-      return true;
-    });
-    return found;
+    const std::uint32_t guessed = names.guessed_key(parent, text, length, end);
+    return guessed != no_node ? guessed : other_key(parent, text, length, end);
   }
 
   // The key that is expected here, up to the next quotation mark; none, and no failure, if another one is here.
@@ -194,7 +128,7 @@ class EventSink {
 
   bool add_long(std::uint32_t node, std::int64_t value) noexcept {
     Attribute* const attribute = admitted(node);
-    return attribute == nullptr ? reason == ACCEPTED : put_long(*attribute, value);
+    return attribute == nullptr ? reason == ACCEPTED : take_long(*attribute, value);
   }
 
   bool add_double(std::uint32_t node, double value) noexcept {
@@ -209,12 +143,10 @@ class EventSink {
     if (value >= -9223372036854775808.0 && value < 9223372036854775808.0) {
       const auto whole = static_cast<std::int64_t>(value);
       if (static_cast<double>(whole) == value) {
-        return put_long(*attribute, whole);
+        return take_long(*attribute, whole);
       }
     }
-    std::uint64_t bits = 0;
-    std::memcpy(&bits, &value, sizeof(bits));
-    return (attribute->flags & Attribute::kept) == 0 || put(attribute->id, types_.real, bits, StringTable::none);
+    return (attribute->flags & Attribute::kept) == 0 || put_double(attribute->id, value);
   }
 
   bool add_boolean(std::uint32_t node, bool value) noexcept {
@@ -222,8 +154,7 @@ class EventSink {
     if (attribute == nullptr) {
       return reason == ACCEPTED;
     }
-    return (attribute->flags & Attribute::kept) == 0 ||
-           put(attribute->id, types_.boolean, value ? 1 : 0, StringTable::none);
+    return (attribute->flags & Attribute::kept) == 0 || put_boolean(attribute->id, value);
   }
 
   // Of valid UTF-8, which stays where it is until the event ends.
@@ -251,20 +182,12 @@ class EventSink {
       return fail(TOO_MANY_ATTRIBUTES);
     }
     const std::uint32_t weighted = names[found].id;
-    return weighted == StringTable::none || guarded([&] {
-      if (columns_.weight_starts->empty()) {
-        columns_.weight_starts->assign(columns_.starts->size(), 0);
-      }
-      reserve(*columns_.weights, 1);
-      columns_.weight_attributes->push_back(weighted);
-      columns_.weights->push_back(weight);
-      return true;
-    });
+    return weighted == StringTable::none || put_weight(weighted, weight);
   }
 
   // What every event has, under an attribute's id in the vocabulary; `none` is one that nobody asks about.
   bool add_given_long(std::uint32_t given, std::int64_t value) noexcept {
-    return given == StringTable::none || put(given, types_.whole, static_cast<std::uint64_t>(value), StringTable::none);
+    return given == StringTable::none || put_long(given, value);
   }
 
   bool add_given_string(std::uint32_t given, const char* text, std::size_t length) noexcept {
@@ -272,53 +195,25 @@ class EventSink {
   }
 
  private:
-  // A string that was looked up: many events have the same few.
-  struct Known {
-    ShortText text;
-    std::uint32_t length = AttributeNames::none;
-    std::uint32_t id = 0;
-  };
+  static constexpr std::uint32_t events_max = std::uint32_t{1} << 31;
+  static constexpr std::size_t names_max = 4096;
 
-  static constexpr int known_bits = 10;
-
-  template <class Work>
-  bool guarded(Work work) noexcept {
-    try {
-      return work();
-    } catch (const std::bad_alloc&) {
-      return fail(OUT_OF_MEMORY);
-    } catch (const std::exception&) {  // a vocabulary or a vector that can hold no more
-      return fail(BATCH_FULL);
-    }
-  }
-
-  // Room for so many more; if there is none, at once for all that the messages to come will need if they are like those
-  // before. A batch is made anew for each poll, so growing it step by step would cost more than filling it.
-  template <class Held>
-  void reserve(std::vector<Held>& column, std::size_t more) {
-    const std::size_t wanted = column.size() + more;
-    if (wanted > column.capacity()) {
-      const double ratio = static_cast<double>(bytes_expected_) / static_cast<double>(bytes_begun_ + 1);
-      column.reserve(static_cast<std::size_t>(static_cast<double>(wanted) * std::max(1.5, ratio * 1.05)));
-    }
-  }
-
-  // Needs the room.
-  template <class Held>
-  static void append(std::vector<Held>& column, const std::vector<Held>& row, std::size_t count) noexcept {
-    column.insert(column.end(), row.begin(), row.begin() + static_cast<std::ptrdiff_t>(count));
-  }
-
-  void grow() {
-    const std::size_t size = attributes_.empty() ? 64 : attributes_.size() * 2;
-    attributes_.resize(size);
-    value_types_.resize(size);
-    values_.resize(size);
-    string_ids_.resize(size);
-    capacity_ = size;
+  [[gnu::noinline]] std::uint32_t other_key(std::uint32_t parent, const char* text, std::size_t length,
+                                            const char* end) noexcept {
+    std::uint32_t found = no_node;
+    guarded([&] {
+      found = names.key(parent, text, length, end, &reason);
+      return true;
+    });
+    return found;
   }
 
   std::uint32_t attribute(std::uint32_t node) noexcept {
+    const std::uint32_t known = names.known_attribute(node);
+    return known != no_node ? known : new_attribute(node);
+  }
+
+  [[gnu::noinline]] std::uint32_t new_attribute(std::uint32_t node) noexcept {
     std::uint32_t found = no_node;
     guarded([&] {
       found = names.attribute(node);
@@ -349,7 +244,7 @@ class EventSink {
     return (attribute.flags & Attribute::wanted) == 0 ? nullptr : &attribute;
   }
 
-  bool put_long(Attribute& attribute, std::int64_t value) noexcept {
+  bool take_long(Attribute& attribute, std::int64_t value) noexcept {
     if ((attribute.flags & (Attribute::is_id | Attribute::is_time)) != 0) {
       if ((attribute.flags & Attribute::is_time) != 0) {
         time = value;
@@ -361,83 +256,14 @@ class EventSink {
         has_id = true;
       }
     }
-    return (attribute.flags & Attribute::kept) == 0 ||
-           put(attribute.id, types_.whole, static_cast<std::uint64_t>(value), StringTable::none);
+    return (attribute.flags & Attribute::kept) == 0 || put_long(attribute.id, value);
   }
 
-  bool put(std::uint32_t attribute, std::uint8_t type, std::uint64_t bits, std::uint32_t string) noexcept {
-    if (used_ == capacity_ && !guarded([this] { return grow(), true; })) {
-      return false;
-    }
-    attributes_[used_] = attribute;
-    value_types_[used_] = type;
-    values_[used_] = bits;
-    string_ids_[used_] = string;
-    ++used_;
-    return true;
-  }
-
-  bool put_string(std::uint32_t attribute, const char* text, std::size_t length, const char* end) noexcept {
-    return guarded([&] {
-      const std::uint64_t start = columns_.pool->size() + pool_used_;
-      const auto size = static_cast<std::uint32_t>(length);
-      const std::size_t needed = pool_used_ + sizeof(size) + length + ShortText::size;
-      if (needed > pool_.size()) {
-        pool_.resize(needed * 2);
-      }
-      std::memcpy(pool_.data() + pool_used_, &size, sizeof(size));
-      char* const copy = pool_.data() + pool_used_ + sizeof(size);
-      if (length <= ShortText::size && static_cast<std::size_t>(end - text) >= ShortText::size) {
-        std::memcpy(copy, text, ShortText::size);  // what is too much is overwritten
-      } else if (length > 0) {
-        std::memcpy(copy, text, length);
-      }
-      pool_used_ += sizeof(size) + length;
-      return put(attribute, types_.string, start, string_id(text, length, end));
-    });
-  }
-
-  std::uint32_t string_id(const char* text, std::size_t length, const char* end) {
-    const std::string_view whole(text, length);
-    if (length > ShortText::size) {
-      return bound_ ? strings_->find(whole) : strings_->intern(whole);
-    }
-    const ShortText shortened = ShortText::of(text, length, end);
-    Known& known = known_[known_place(shortened)];
-    if (known.length != length || !(known.text == shortened)) {
-      const std::uint32_t found = bound_ ? strings_->find(whole) : strings_->intern(whole);
-      known = Known{shortened, static_cast<std::uint32_t>(length), found};
-    }
-    return known.id;
-  }
-
-  // Whoever knows it can only make strings take each other's places.
-  static std::size_t known_place(const ShortText& text) noexcept {
-    const std::uint64_t mixed = (text.low ^ (text.high * 0x9E3779B97F4A7C15)) * 0xFF51AFD7ED558CCD;
-    return static_cast<std::size_t>(mixed >> (64 - known_bits));
-  }
-
-  StringTable* strings_;
-  bool bound_;
-  BatchColumns columns_;
-  ValueTypes types_;
-  std::uint64_t bytes_expected_ = 0;
-  std::uint64_t bytes_begun_ = 0;
+  AttributeNames names;
   std::uint32_t event_ = 0;
   std::uint32_t items_ = 0;
   std::uint32_t counted_ = 0;  // values and weights, whether they are kept or not
-  std::size_t used_ = 0;
-  std::size_t capacity_ = 0;
-  std::size_t pool_used_ = 0;
-  std::size_t weights_start_ = 0;
-  // The entries of the event in hand, `used_` of them.
-  std::vector<std::uint32_t> attributes_;
-  std::vector<std::uint8_t> value_types_;
-  std::vector<std::uint64_t> values_;
-  std::vector<std::uint32_t> string_ids_;
-  std::vector<char> pool_;  // of its strings, `pool_used_` bytes
   std::array<char, 24> digits_{};
-  std::vector<Known> known_ = std::vector<Known>(std::size_t{1} << known_bits);
 };
 
 }  // namespace tamis

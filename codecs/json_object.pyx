@@ -4,25 +4,23 @@ A key is compared with the one that came here in the message before, and is read
 """
 
 from libc.math cimport isinf
-from libc.stdint cimport INT64_MAX, int64_t, uint8_t, uint32_t, uint64_t
-from libc.string cimport memcmp, memcpy
+from libc.stdint cimport INT64_MAX, int64_t, uint32_t, uint64_t
+from libc.string cimport memcmp
 
 from tamis.codecs.avro_wire cimport Place, halted, refused
+from tamis.codecs.json_string cimport Scratch, Text, plain_end, read_other_string
 from tamis.codecs.sink cimport (
-    BAD_SYNTAX, BAD_UTF8, LONE_SURROGATE, NOT_AN_OBJECT, NO_NODE, OUT_OF_MEMORY, ROOT, STRING_TOO_LONG, TOO_DEEP,
-    TRUNCATED, VALUE_OVERFLOW, EventSink,
+    BAD_SYNTAX, NOT_AN_OBJECT, NO_NODE, OUT_OF_MEMORY, ROOT, STRING_TOO_LONG, TOO_DEEP, TRUNCATED, VALUE_OVERFLOW,
+    EventSink,
 )
 
 
-cdef extern from "utf8.hpp" namespace "tamis" nogil:
-    size_t utf8_length(const unsigned char* at, size_t left) noexcept
-
 cdef extern from "json_text.hpp" namespace "tamis" nogil:
-    const char* plain_end(const char* at, const char* end) noexcept
     bint double_of(const char* begin, const char* end, double* value) noexcept
 
 cdef enum:
     EXACT_POWERS = 23          # powers of ten that a double holds exactly
+    EXACT_DIGITS_MAX = 17      # of a number that a double may hold exactly, with a zero before the point
     DIGITS_MAX = 19            # that fit 64 bits, whatever they are
     EXPONENT_BOUND = 1000000
 
@@ -32,12 +30,6 @@ cdef double[EXACT_POWERS] POWERS = [
 ]
 cdef uint64_t EXACT_MAX = <uint64_t>1 << 53
 cdef uint64_t LARGEST = <uint64_t>INT64_MAX
-
-# A string as it is meant, in the message or in the scratch; `end` is where memory that may be read ends.
-cdef struct Text:
-    const char* data
-    size_t size
-    const char* end
 
 
 cdef Place read_json(Place at, Place end, Scratch* scratch, EventSink* sink) noexcept nogil:
@@ -241,7 +233,7 @@ cdef Place read_double(
             exponent = min(exponent * 10 + (at[0] - c"0"), <int64_t>EXPONENT_BOUND)
             at += 1
     exponent = (0 - exponent if shrinks else exponent) - scale
-    if count <= DIGITS_MAX:
+    if count <= EXACT_DIGITS_MAX:
         place = first
         while is_digit(place[0]) or place[0] == c".":
             if place[0] != c".":
@@ -249,7 +241,7 @@ cdef Place read_double(
             place += 1
             if place == end:
                 break
-    if count <= DIGITS_MAX and digits <= EXACT_MAX and -EXACT_POWERS < exponent < EXACT_POWERS:
+    if count <= EXACT_DIGITS_MAX and digits <= EXACT_MAX and -EXACT_POWERS < exponent < EXACT_POWERS:
         # Two doubles that are exact, and one operation: rounded once.
         value = <double>digits
         value = value / POWERS[0 - exponent] if exponent < 0 else value * POWERS[exponent]
@@ -275,133 +267,3 @@ cdef inline Place read_string(Place at, Place end, Text* text, Scratch* scratch,
     if text.size > sink.bounds.string_bytes:
         return refused(sink, STRING_TOO_LONG, start)
     return at + 1
-
-
-cdef Place read_other_string(
-    Place start, Place at, Place end, Text* text, Scratch* scratch, EventSink* sink
-) noexcept nogil:
-    """A string with more than plain ASCII in it, known up to here."""
-    cdef size_t length
-    cdef char* copied = NULL  # where it begins in the scratch, once it has an escape
-    cdef Place segment = start
-    cdef Place next
-    while True:
-        if at == end:
-            return refused(sink, TRUNCATED, at)
-        if at[0] == c'"':
-            break
-        if at[0] == c"\\":
-            copied = scratch.at if copied == NULL else copied
-            put(scratch, segment, at - segment)
-            next = read_escape(at, end, scratch, sink)
-            if next == NULL:
-                return NULL
-            at = segment = next
-        elif <uint8_t>at[0] < 0x20:
-            return refused(sink, BAD_SYNTAX, at)
-        else:
-            length = utf8_length(<const unsigned char*>at, end - at)
-            if length == 0:
-                return refused(sink, BAD_UTF8, at)
-            at += length
-        at = plain_end(at, end)
-    if copied == NULL:
-        text.data = start
-        text.size = at - start
-        text.end = end
-    else:
-        put(scratch, segment, at - segment)
-        text.data = copied
-        text.size = scratch.at - copied
-        text.end = scratch.end
-    if text.size > sink.bounds.string_bytes:
-        return refused(sink, STRING_TOO_LONG, start)
-    return at + 1
-
-
-cdef inline void put(Scratch* scratch, const char* text, size_t size) noexcept nogil:
-    if size > 0:
-        memcpy(scratch.at, text, size)
-        scratch.at += size
-
-
-cdef Place read_escape(Place at, Place end, Scratch* scratch, EventSink* sink) noexcept nogil:
-    cdef int64_t code, low
-    cdef Place start = at
-    if end - at < 2:
-        return refused(sink, TRUNCATED, end)
-    code = simple_escape(at[1])
-    at += 2
-    if code < 0:
-        if start[1] != c"u":
-            return refused(sink, BAD_SYNTAX, start)
-        if end - at < 4:
-            return refused(sink, TRUNCATED, end)
-        code = hexadecimal(at)
-        if code < 0:
-            return refused(sink, BAD_SYNTAX, start)
-        at += 4
-        if 0xD800 <= code < 0xDC00 and end - at >= 6 and at[0] == c"\\" and at[1] == c"u":
-            low = hexadecimal(at + 2)
-            if 0xDC00 <= low < 0xE000:
-                code = 0x10000 + ((code - 0xD800) << 10) + (low - 0xDC00)
-                at += 6
-        if 0xD800 <= code < 0xE000:
-            return refused(sink, LONE_SURROGATE, start)
-    put_character(scratch, <uint32_t>code)
-    return at
-
-
-cdef inline int64_t simple_escape(char letter) noexcept nogil:
-    if letter == c'"' or letter == c"\\" or letter == c"/":
-        return letter
-    if letter == c"n":
-        return 10
-    if letter == c"t":
-        return 9
-    if letter == c"r":
-        return 13
-    if letter == c"b":
-        return 8
-    return 12 if letter == c"f" else -1
-
-
-cdef inline int64_t hexadecimal(Place at) noexcept nogil:
-    """Four digits; -1 if they are none."""
-    cdef int64_t code = 0
-    cdef uint32_t index
-    cdef char letter
-    for index in range(4):
-        letter = at[index]
-        code <<= 4
-        if is_digit(letter):
-            code |= letter - c"0"
-        elif c"a" <= letter <= c"f":
-            code |= letter - c"a" + 10
-        elif c"A" <= letter <= c"F":
-            code |= letter - c"A" + 10
-        else:
-            return -1
-    return code
-
-
-cdef void put_character(Scratch* scratch, uint32_t code) noexcept nogil:
-    cdef char* at = scratch.at
-    if code < 0x80:
-        at[0] = <char>code
-        scratch.at += 1
-    elif code < 0x800:
-        at[0] = <char>(0xC0 | code >> 6)
-        at[1] = <char>(0x80 | code & 0x3F)
-        scratch.at += 2
-    elif code < 0x10000:
-        at[0] = <char>(0xE0 | code >> 12)
-        at[1] = <char>(0x80 | code >> 6 & 0x3F)
-        at[2] = <char>(0x80 | code & 0x3F)
-        scratch.at += 3
-    else:
-        at[0] = <char>(0xF0 | code >> 18)
-        at[1] = <char>(0x80 | code >> 12 & 0x3F)
-        at[2] = <char>(0x80 | code >> 6 & 0x3F)
-        at[3] = <char>(0x80 | code & 0x3F)
-        scratch.at += 4

@@ -9,10 +9,8 @@ cimport cython
 from cpython.buffer cimport PyBuffer_FillInfo
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 from cpython.number cimport PyNumber_Index
-from cpython.unicode cimport PyUnicode_AsUTF8AndSize
 from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc, realloc
-from libc.string cimport memcpy
 from libcpp.string_view cimport string_view
 from libcpp.vector cimport vector
 
@@ -21,6 +19,7 @@ import numpy as np
 from tamis.codecs.formats import NotificationFormat
 from tamis.codecs.notification import SCHEMA
 
+from tamis.codecs.avro_writing cimport append, append_string, append_whole, put, put_byte, put_whole, view_of
 from tamis.codecs.subscription_table cimport Row, SubscriptionTable, holds, prefetch, tells_scores, text_of
 
 cdef extern from "json_writing.hpp" namespace "tamis" nogil:
@@ -169,11 +168,11 @@ cdef class Encoding:
         shared.head_start = self.heads.size()
         if self.avro:
             append(self.heads, string_view(PyBytes_AS_STRING(HEADER), PyBytes_GET_SIZE(HEADER)))
-            append_avro_string(self.heads, view_of(id))
-            append_avro_whole(self.heads, time)
-            append_avro_string(self.heads, view_of(topic))
-            append_avro_whole(self.heads, partition)
-            append_avro_whole(self.heads, offset)
+            append_string(self.heads, id)
+            append_whole(self.heads, time)
+            append_string(self.heads, topic)
+            append_whole(self.heads, partition)
+            append_whole(self.heads, offset)
         else:
             append(self.heads, string_view(b'{"id":'))
             append_json_string(self.heads, view_of(id))
@@ -297,45 +296,3 @@ cdef class Encoding:
                 at = write_json_double(self.scores[base + place], at)
             at = put_byte(at, b"}")
         return at
-
-
-cdef string_view view_of(str text) except *:
-    cdef Py_ssize_t size = 0
-    cdef const char* data = PyUnicode_AsUTF8AndSize(text, &size)
-    return string_view(data, size)
-
-
-cdef int append(vector[char]& target, string_view text) except -1:
-    target.insert(target.end(), text.data(), text.data() + text.size())
-    return 0
-
-
-cdef int append_avro_whole(vector[char]& target, int64_t value) except -1:
-    cdef char[10] bytes
-    return append(target, string_view(&bytes[0], put_whole(&bytes[0], value) - &bytes[0]))
-
-
-cdef int append_avro_string(vector[char]& target, string_view text) except -1:
-    append_avro_whole(target, text.size())
-    return append(target, text)
-
-
-cdef inline char* put(char* at, const char* data, size_t size) noexcept nogil:
-    memcpy(at, data, size)
-    return at + size
-
-
-cdef inline char* put_byte(char* at, char byte) noexcept nogil:
-    at[0] = byte
-    return at + 1
-
-
-cdef inline char* put_whole(char* at, int64_t value) noexcept nogil:
-    """As Avro writes whole numbers: the sign in the lowest bit, seven bits a byte."""
-    cdef uint64_t bits = (<uint64_t>value << 1) ^ -<uint64_t>(value < 0)
-    while bits >= 0x80:
-        at[0] = <char>(bits | 0x80)
-        at += 1
-        bits >>= 7
-    at[0] = <char>bits
-    return at + 1

@@ -32,6 +32,7 @@ cdef class Routes:
     # Of the messages that were given last.
     cdef vector[Route] routes
 
+    cdef int forget(self) except -1
     cdef int follow(self, format, Payloads values) except -1
     cdef str detail_of(self, const char* data)
     cdef int32_t place_of(self, plan) except? -1

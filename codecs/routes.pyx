@@ -23,10 +23,16 @@ cdef class Routes:
     def __cinit__(self, catalogue):
         self.catalogue = catalogue
         self.plans = []
+        self.forget()
+
+    cdef int forget(self) except -1:
+        """What the catalogue said: it may know more by now. The plans stay."""
         self.fingerprints = {}
         self.ids = {}
         self.details = {}
         self.last_place = NO_ROUTE
+        self.routes.clear()
+        return 0
 
     cdef int follow(self, format, Payloads values) except -1:
         """Make the routes of these messages."""

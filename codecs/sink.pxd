@@ -94,6 +94,7 @@ cdef extern from "event_sink.hpp" namespace "tamis" nogil:
         EventSink(
             StringTable* strings, bool bound, HashKey key, SinkBounds bounds, BatchColumns columns, ValueTypes types
         ) except +
+        bool renew(BatchColumns columns) noexcept
         void expect(uint64_t bytes) noexcept
         void begin(uint64_t message_bytes) noexcept
         void abandon() noexcept

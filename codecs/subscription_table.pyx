@@ -5,22 +5,22 @@ the bytes that a notification will have, so that a match is told by copying them
 """
 
 cimport cython
-from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from libc.stdint cimport uint32_t
 from libcpp.string_view cimport string_view
+from libcpp.vector cimport vector
 
-import json
 from types import MappingProxyType
 
-from tamis.codecs.avro_types import PRIMITIVES as _PRIMITIVES, Map
 from tamis.codecs.formats import NotificationFormat
 from tamis.indexes.errors import IndexBusy
 
+from tamis.codecs.avro_writing cimport append, append_string, append_whole, view_of
 from tamis.indexes.vocabulary cimport NO_STRING, Vocabulary
 
+cdef extern from "json_writing.hpp" namespace "tamis" nogil:
+    void append_json_string(vector[char]& target, string_view text) except +
+
 cdef object EMPTY = MappingProxyType({})
-cdef object STRING = _PRIMITIVES["string"]
-cdef object TAGS = Map(STRING)
 cdef uint32_t SUBSCRIBERS_MAX = 1 << 31
 
 
@@ -39,14 +39,18 @@ cdef class SubscriptionTable:
         """Takes a subscription under an id, of a subscriber that has a number; what the id had is replaced."""
         cdef uint32_t key = id, number = subscriber
         cdef bint told = scores
-        cdef bytes text = avro_text(name, tags) if self.format is NotificationFormat.AVRO else json_text(name, tags)
+        cdef vector[char] text
         cdef Row row
         if number >= SUBSCRIBERS_MAX:
             raise OverflowError(f"a subscriber's number is below 2**31, not {subscriber}")
+        if self.format is NotificationFormat.AVRO:
+            append_avro(text, name, tags)
+        else:
+            append_json(text, name, tags)
         self.check_writable()
         if key >= self.rows.size():
             self.rows.resize(<size_t>key + 1, Row(NO_STRING, 0))
-        row.text = self.texts.table.intern(string_view(PyBytes_AS_STRING(text), PyBytes_GET_SIZE(text)))
+        row.text = self.texts.table.intern(string_view(text.data(), text.size()))
         row.subscriber = number << 1 | told
         if self.rows[key].text != NO_STRING:
             self.texts.table.release(self.rows[key].text)
@@ -87,15 +91,26 @@ cdef class SubscriptionTable:
         return 0
 
 
-cdef bytes avro_text(name, tags):
+cdef int append_avro(vector[char]& target, str name, tags) except -1:
     """The fields of a `Match` before its score."""
-    target = bytearray()
-    STRING.write(name, target)
-    TAGS.write(tags, target)
-    return bytes(target)
+    append_string(target, name)
+    if tags:
+        append_whole(target, len(tags))
+        for key, value in tags.items():
+            append_string(target, key)
+            append_string(target, value)
+    return append_whole(target, 0)
 
 
-cdef bytes json_text(name, tags):
+cdef int append_json(vector[char]& target, str name, tags) except -1:
     """An object, up to where a score may follow."""
-    told = json.dumps({"name": name, "tags": dict(tags)}, ensure_ascii=False, separators=(",", ":"))
-    return told[:-1].encode()
+    append(target, string_view(b'{"name":'))
+    append_json_string(target, view_of(name))
+    append(target, string_view(b',"tags":{'))
+    for place, (key, value) in enumerate(tags.items()):
+        if place > 0:
+            append(target, string_view(b","))
+        append_json_string(target, view_of(key))
+        append(target, string_view(b":"))
+        append_json_string(target, view_of(value))
+    return append(target, string_view(b"}"))

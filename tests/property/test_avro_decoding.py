@@ -108,7 +108,9 @@ def test_a_vocabulary_changes_what_is_kept_and_nothing_else(some: list[Any], cha
     data = [EVENT_HEADER + encode(EVENT_FORM, value, chance) for value in some] + [b"{"]
     everything = EventDecoder().decode(messages(data))
     asked = EventDecoder().decode(messages(data), index.vocabulary)
-    kept = [{name: event[name] for name in ("a", "a.b", "$id") if name in event} for event in everything.batch]
+    kept: list[dict[str, Any]] = [
+        {name: event[name] for name in ("a", "a.b", "$id") if name in event} for event in everything.batch
+    ]
     assert [written_out(event) for event in asked.batch] == [written_out(event) for event in kept]
     assert asked.refusals == everything.refusals
     assert asked.left_out == everything.left_out

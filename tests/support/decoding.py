@@ -9,7 +9,8 @@ from typing import Any
 
 import fastavro
 
-from tamis.codecs.event_decoder import DecodedEvents, EventDecoder
+from tamis.codecs.decoded_events import DecodedEvents
+from tamis.codecs.event_decoder import EventDecoder
 from tamis.codecs.event_schema import EVENT_FORM
 from tamis.codecs.messages import DETECT, EventFormat, Framing, Messages
 

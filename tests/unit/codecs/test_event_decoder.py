@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from decoding import EVENT_SCHEMA, TIMESTAMP_MS, avro_bytes, decoded, messages, own, raw
+from tamis.codecs.decoded_events import DecodedEvents
 from tamis.codecs.errors import SchemaError
-from tamis.codecs.event_decoder import DecodedEvents, EventDecoder
+from tamis.codecs.event_decoder import EventDecoder
 from tamis.codecs.event_schema import EVENT_FORM, EVENT_HEADER
 from tamis.codecs.fingerprint import single_object_header
 from tamis.codecs.limits import DecodingLimits, SchemaLimits

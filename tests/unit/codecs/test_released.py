@@ -149,3 +149,8 @@ def test_an_int_has_32_bits() -> None:
     with pytest.raises(RecordError, match="32 bits") as raised:
         RECORDS["Layout"].decode(data)
     assert raised.value.reason == "overflow"
+
+
+def test_a_count_is_refused_before_its_items_are_read() -> None:
+    with pytest.raises(RecordError, match="3 items at 16 take more than the 5 bytes left"):
+        Subscription.decode(HEADER + START + zigzag(3) + b"\x02a\x02\xff\x00")

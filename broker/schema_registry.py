@@ -1,0 +1,24 @@
+"""Schemas from a registry that speaks Confluent's protocol, as decoders ask for them."""
+
+from tamis.broker.configuration import RegistrySettings
+from tamis.broker.kafka import registered_schema, registry_client
+from tamis.codecs.registry import RegisteredSchema
+
+_AVRO = "AVRO"
+
+
+class ConfluentRegistry:
+    """A `SchemaRegistry`. The client keeps what it was told, since an id's schema never changes."""
+
+    def __init__(self, settings: RegistrySettings) -> None:
+        self._client = registry_client(settings)
+
+    def schema(self, schema_id: int) -> RegisteredSchema | None:
+        """None if the registry has no such schema; the client's own error if it does not answer."""
+        found = registered_schema(self._client, schema_id)
+        if found is None:
+            return None
+        kind = found.schema_type or _AVRO
+        if found.references:
+            kind += " with references"  # to other schemas, which are not followed
+        return RegisteredSchema(kind, found.schema_str or "")

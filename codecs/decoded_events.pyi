@@ -1,0 +1,23 @@
+from typing import final
+
+import numpy as np
+import numpy.typing as npt
+
+from tamis.codecs.left_out import LeftOut
+from tamis.codecs.reasons import Refusal
+from tamis.indexes.batch import EventBatch
+
+@final
+class DecodedEvents:
+    @property
+    def batch(self) -> EventBatch: ...
+    @property
+    def refusals(self) -> list[Refusal]: ...
+    @property
+    def left_out(self) -> LeftOut: ...
+    @property
+    def positions(self) -> npt.NDArray[np.uint32]: ...
+    @property
+    def times(self) -> npt.NDArray[np.int64]: ...
+    def id(self, event: int) -> str: ...
+    def __len__(self) -> int: ...
