@@ -1,10 +1,10 @@
-"""What the fuzz targets of decoders share: a message and its beginnings, in one batch, with and without a vocabulary.
+"""What the fuzz targets of decoders share: a message, its beginnings and its neighbours, with and without a vocabulary.
 
-One input is some forty messages for the decoder: a call costs more than a message, and what a beginning gives must
-not depend on what lies behind it, nor a message's verdict on those around it.
+One input is some eighty messages for the decoder, since a call costs more than a message. What one of them gives must
+not depend on those around it, nor on whether anyone asks about its attributes.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -23,11 +23,13 @@ INDEX = create("scan")
 INDEX.insert(0, 'a = 1 and `a.b` = "a" and $topic = "t"')
 ASKED = ("a", "a.b", "$topic")
 BEGINNINGS = 16
+NEIGHBOURS = 64
+"""Messages that differ in one bit."""
 LIMITS = {
     *(Reason.MESSAGE_TOO_LONG, Reason.TOO_DEEP, Reason.TOO_MANY_ITEMS, Reason.TOO_MANY_ATTRIBUTES),
     *(Reason.STRING_TOO_LONG, Reason.NAME_TOO_LONG),
 }
-_NUMBERS = np.arange(BEGINNINGS + 3)
+_NUMBERS = np.arange(BEGINNINGS + NEIGHBOURS + 3)
 
 Verdict = dict[str, Any] | Refusal
 
@@ -35,7 +37,7 @@ Verdict = dict[str, Any] | Refusal
 def verdict(data: bytes, format: EventFormat) -> Verdict:
     """The event that a message is, or why it is none, once all ways to ask have said the same."""
     ends = range(len(data), -1, -1 - len(data) // BEGINNINGS)
-    values = [*(data[:end] for end in ends), data]
+    values = [*(data[:end] for end in ends), *neighbours(data), data]
     numbers = _NUMBERS[: len(values)]
     group = Messages("t", 0, numbers, numbers, values, format=format)
     result = DECODER.decode(group)
@@ -54,6 +56,14 @@ def verdict(data: bytes, format: EventFormat) -> Verdict:
     narrow = NARROW.decode(group).refusals
     assert not narrow or narrow[0].position != 0 or narrow[0].reason in LIMITS
     return own(whole)
+
+
+def neighbours(data: bytes) -> Iterator[bytes]:
+    if data:
+        for number in range(NEIGHBOURS):
+            changed = bytearray(data)
+            changed[number * len(data) // NEIGHBOURS] ^= 1 << number % 8
+            yield bytes(changed)
 
 
 def check_same(found: Verdict, reference: Callable[[], dict[str, Any]]) -> None:
