@@ -39,7 +39,8 @@ cdef class Decoding:
     # Of the messages in hand.
     cdef Payloads values
     cdef Payloads keys
-    cdef const int32_t[::1] partitions
+    cdef int32_t partition
+    cdef const int32_t[::1] partitions     # None where all have one
     cdef const int64_t[::1] offsets
     cdef const int64_t[::1] timestamps
     cdef vector[char] topic
@@ -63,6 +64,7 @@ cdef class Decoding:
     cdef int decode_one(self, size_t index) except -1 nogil
     cdef bint take(self, size_t index, Place at, Place end, Route route) except -1 nogil
     cdef bint put_own(self, size_t index) except -1 nogil
+    cdef int32_t partition_of(self, size_t index) noexcept nogil
     cdef string_view place_of(self, size_t index) noexcept nogil
     cdef bint put(self, size_t index, string_view id, int64_t time, bint has_time) except -1 nogil
     cdef int tell_refusals(self) except -1

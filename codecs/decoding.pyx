@@ -6,7 +6,7 @@ The GIL is held while routes are found, which may ask a schema registry, and rel
 import os
 
 cimport cython
-from libc.stdint cimport INT64_MAX, INT64_MIN, int64_t, uint32_t
+from libc.stdint cimport INT64_MAX, INT64_MIN, int32_t, int64_t, uint32_t
 from libc.string cimport memcpy
 from libcpp.string_view cimport string_view
 
@@ -110,10 +110,11 @@ cdef class Decoding:
         count = self.values.data.size()
         self.offsets = column("offsets", messages.offsets, np.int64, count)
         self.timestamps = column("timestamps", messages.timestamps, np.int64, count)
-        partitions = np.asarray(messages.partition, dtype=np.int32)
-        if partitions.ndim == 0:
-            partitions = np.full(count, partitions)
-        self.partitions = column("partitions", partitions, np.int32, count)
+        self.partitions = None
+        if isinstance(messages.partition, int):
+            self.partition = messages.partition
+        else:
+            self.partitions = column("partitions", messages.partition, np.int32, count)
         if self.keys is not None and self.keys.data.size() != count:
             raise ValueError(f"{count} messages have {self.keys.data.size()} keys")
         topic = messages.topic.encode()
@@ -159,6 +160,8 @@ cdef class Decoding:
     cdef int mark_fields(self, format, bint marked) except -1:
         self.names_id = marked and format.id is not None
         self.names_time = marked and format.time is not None
+        if format.id is None and format.time is None:
+            return 0
         self.time_unit = MICROSECONDS[format.time_unit]
         if format.id is not None:
             self.sink.mark(self.node_of(format.id.encode()), IS_ID, marked)
@@ -229,11 +232,14 @@ cdef class Decoding:
             time = time * MICROSECONDS_A_MILLISECOND if has_time else 0
         return self.put(index, id, time, has_time)
 
+    cdef int32_t partition_of(self, size_t index) noexcept nogil:
+        return self.partition if self.partitions is None else self.partitions[index]
+
     cdef string_view place_of(self, size_t index) noexcept nogil:
         """The id `topic/partition/offset`."""
         cdef char* start = self.own_id.data()
         cdef char* end = start + self.own_id.size()
-        cdef char* at = to_chars(start + self.topic.size() + 1, end, self.partitions[index]).ptr
+        cdef char* at = to_chars(start + self.topic.size() + 1, end, self.partition_of(index)).ptr
         at[0] = c"/"
         at = to_chars(at + 1, end, self.offsets[index]).ptr
         return string_view(start, at - start)
@@ -245,7 +251,7 @@ cdef class Decoding:
             key = self.keys.data[index]
         if not (
             sink.add_given_string(self.topic_attribute, self.topic.data(), self.topic.size())
-            and sink.add_given_long(self.partition_attribute, self.partitions[index])
+            and sink.add_given_long(self.partition_attribute, self.partition_of(index))
             and (key == NULL or sink.add_given_string(self.key_attribute, key, self.keys.sizes[index]))
             and sink.add_given_string(self.id_attribute, id.data(), id.size())
             and (not has_time or sink.add_given_long(self.time_attribute, time))

@@ -13,7 +13,7 @@ void __sanitizer_cov_pcs_init(const std::uintptr_t* begin, const std::uintptr_t*
 
 namespace {
 
-constexpr int PLACES_LOG = 15; // libFuzzer reads all the counters after each input: 32 KiB fit the first cache
+constexpr int PLACES_LOG = 16; // libFuzzer reads all the counters after each input: 64 KiB fit the second cache
 constexpr std::size_t PLACES = std::size_t{1} << PLACES_LOG;
 
 struct Place {

@@ -76,7 +76,7 @@ def _schema(draw: st.DrawFn, names: _Names, depth: int, *, in_union: bool = Fals
             made |= {"name": names.next(), "size": draw(st.integers(0, 4))}
         case "decimal":
             scale = draw(st.sampled_from((0, 0, 2, 5, 20)))
-            made = {"type": "bytes", "logicalType": "decimal", "precision": 38, "scale": scale}
+            made = {"type": "bytes", "logicalType": "decimal", "precision": 40, "scale": scale}
         case "record":
             made = _record(draw, names, depth)
         case "map":
