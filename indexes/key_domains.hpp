@@ -52,8 +52,8 @@ struct Strings {
   static Key after(std::string_view text) { return std::string(text) + '\0'; }
   static Key after_prefix(std::string_view text) { return std::string(text) + '\xff'; }
 
-  // The string not below `low` and not above `high` that is the simplest: of all such, fewest bits have to be read until the
-  // rest of it is zero, where each byte has a bit before it that says it is there.
+  // The simplest string not below `low` and not above `high`: of all such, fewest bits have to be read until the rest of it
+  // is zero, where each byte has a bit before it that says it is there.
   static Key simplest(const Key& low, const Key& high) {
     const auto [mine, theirs] = std::mismatch(low.begin(), low.end(), high.begin(), high.end());
     if (mine == low.end()) {
@@ -74,7 +74,9 @@ struct Strings {
   // What strings have in common is cut no further than so far: it bounds how deep they can make a tree.
   static bool may_cut(const Key& key) noexcept { return key.size() <= 256; }
 
-  static std::size_t memory_bytes(const Key& key) noexcept { return key.capacity() > sizeof(Key) / 2 ? key.capacity() + 1 : 0; }
+  static std::size_t memory_bytes(const Key& key) noexcept {
+    return key.capacity() > sizeof(Key) / 2 ? key.capacity() + 1 : 0;
+  }
 };
 
 }  // namespace tamis
