@@ -52,6 +52,7 @@ bench: build ## measure what docs/benchmarks.md tells; downloads Kafka once more
 	$(BIN)/python -m benchmarks.language
 	$(BIN)/python -m benchmarks.vocabulary
 	$(BIN)/python -m benchmarks.engines
+	$(BIN)/python -m benchmarks.ps_tree
 	$(BIN)/python -m benchmarks.local_stack --download
 
 format: build ## let ruff put the sources in shape

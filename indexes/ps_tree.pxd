@@ -30,6 +30,9 @@ cdef class PSTree:
     cdef bint read(self, const uint32_t* node, Vocabulary vocabulary, uint32_t id, bint interned) except -1
     cdef void release(self, size_t count) noexcept nogil
     cdef int append(self, const Value* value, vector[uint32_t]& ids) except -1 nogil
+    cdef int append_all(
+        self, const vector[Value]& asked, bint ordered, vector[uint32_t]& ids, uint64_t* ends
+    ) except -1 nogil
     cdef int count_all(self, const vector[Value]& asked, uint64_t* counts) except -1 nogil
     cdef const PostingList* point_list(self, const Value* value) noexcept nogil
     cdef int ask_shared(self, const Value* value, vector[uint32_t]& ids) except -1 nogil

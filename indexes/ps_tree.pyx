@@ -43,6 +43,8 @@ from tamis.indexes.words cimport (
 
 # Predicates with ends in one leaf. Half as many find values as fast and take more memory; twice as many are slower.
 LEAF_MAX = 16
+# So many values are asked about at a time: they and what is found for them stay in the cache.
+cdef size_t VALUES_AT_ONCE = 1024
 
 
 @cython.final
@@ -163,43 +165,40 @@ cdef class PSTree:
 
         `order="any"` spares the sort; an id is then there for each of its predicates that hold. The GIL is released.
         """
-        cdef list kept = []
-        cdef vector[Value] asked = values_of(values, self.attribute or "?", kept)
+        cdef list kept
+        cdef vector[Value] asked
         cdef bint ordered = order == "ascending"
         cdef vector[uint32_t] ids
-        cdef Hits hits
-        cdef size_t index
+        cdef size_t begin, count = len(values)
         if order not in ("ascending", "any"):
             raise ValueError(f"order is 'ascending' or 'any', not {order!r}")
-        offsets = np.zeros(asked.size() + 1, np.uint64)
+        offsets = np.zeros(count + 1, np.uint64)
         cdef uint64_t[::1] ends = offsets
         self.readers += 1
         try:
-            with nogil:
-                for index in range(asked.size()):
-                    if ordered:
-                        hits.begin(1, UINT32_MAX)
-                        self.append(&asked[index], hits.list(0))
-                        hits.sort()
-                        ids.insert(ids.end(), hits.list(0).begin(), unique(hits.list(0).begin(), hits.list(0).end()))
-                    else:
-                        self.append(&asked[index], ids)
-                    ends[index + 1] = ids.size()
+            for begin in range(0, count, VALUES_AT_ONCE):
+                kept = []
+                asked = values_of(values[begin : begin + VALUES_AT_ONCE], self.attribute or "?", kept)
+                with nogil:
+                    self.append_all(asked, ordered, ids, &ends[begin + 1])
         finally:
             self.readers -= 1
         return offsets, array_of(ids)
 
     def count_many(self, values):
         """What `count` gives for each value. The GIL is released."""
-        cdef list kept = []
-        cdef vector[Value] asked = values_of(values, self.attribute or "?", kept)
-        counts = np.zeros(asked.size(), np.uint64)
+        cdef list kept
+        cdef vector[Value] asked
+        cdef size_t begin, count = len(values)
+        counts = np.zeros(count, np.uint64)
         cdef uint64_t[::1] counted = counts
         self.readers += 1
         try:
-            if asked.size() > 0:
+            for begin in range(0, count, VALUES_AT_ONCE):
+                kept = []
+                asked = values_of(values[begin : begin + VALUES_AT_ONCE], self.attribute or "?", kept)
                 with nogil:
-                    self.count_all(asked, &counted[0])
+                    self.count_all(asked, &counted[begin])
         finally:
             self.readers -= 1
         return counts
@@ -371,6 +370,23 @@ cdef class PSTree:
             self.ask_shared(value, ids)
         return 0
 
+    cdef int append_all(
+        self, const vector[Value]& asked, bint ordered, vector[uint32_t]& ids, uint64_t* ends
+    ) except -1 nogil:
+        """The ids for each, and where they end."""
+        cdef Hits hits
+        cdef size_t index
+        for index in range(asked.size()):
+            if ordered:
+                hits.begin(1, UINT32_MAX)
+                self.append(&asked[index], hits.list(0))
+                hits.sort()
+                ids.insert(ids.end(), hits.list(0).begin(), unique(hits.list(0).begin(), hits.list(0).end()))
+            else:
+                self.append(&asked[index], ids)
+            ends[index] = ids.size()
+        return 0
+
     cdef int count_all(self, const vector[Value]& asked, uint64_t* counts) except -1 nogil:
         """How many predicates hold for each."""
         cdef vector[uint64_t] keys
@@ -379,6 +395,7 @@ cdef class PSTree:
         cdef vector[uint32_t] shared
         cdef size_t index, number = 0, text = 0
         cdef const PostingList* list
+        keys.reserve(asked.size())
         for index in range(asked.size()):
             if asked[index].type == STRING:
                 texts.push_back(string_view(asked[index].data, asked[index].size))

@@ -37,7 +37,8 @@ def nested(chance: np.random.Generator, count: int) -> tuple[Ends, Ends]:
 
 def ascending(chance: np.random.Generator, count: int) -> tuple[Ends, Ends]:
     del chance
-    return np.arange(count) * 10.0, np.arange(count) * 10.0 + 5
+    lows: Ends = np.arange(count, dtype=np.float64) * 10
+    return lows, lows + np.float64(5)
 
 
 @pytest.mark.parametrize("draw", [grid, wide, narrow, nested, ascending])
