@@ -53,7 +53,11 @@ bench: build ## measure what docs/benchmarks.md tells; downloads Kafka once more
 	$(BIN)/python -m benchmarks.vocabulary
 	$(BIN)/python -m benchmarks.codecs
 	$(BIN)/python -m benchmarks.engines
+<<<<<<< HEAD
 	$(BIN)/python -m benchmarks.encoding
+=======
+	$(BIN)/python -m benchmarks.ps_tree
+>>>>>>> 71791220762e4b30ffa18f1b3d8ec200f0ae52ed
 	$(BIN)/python -m benchmarks.local_stack --download
 
 format: build ## let ruff put the sources in shape

@@ -169,6 +169,14 @@ class PostingList {
     }
   }
 
+  // What an insertion writes, once what `prefetch` asked for is there.
+  void prefetch_end() const noexcept {
+    if (size_ > 1 && rest_.slot == in_block) {
+      __builtin_prefetch(held_.block->firsts() + size_);
+      __builtin_prefetch(held_.block->rests() + size_);
+    }
+  }
+
   // Beside the list itself.
   std::size_t memory_bytes() const noexcept {
     if (size_ <= 1) {

@@ -9,13 +9,18 @@
 #include <utility>
 #include <vector>
 
+#include "partial_list.hpp"
 #include "posting_list.hpp"
 
 namespace tamis {
 
 // The tree of PS-Tree-Based Efficient Boolean Expression Matching (PVLDB 2018), section 4, with wide predicates at
+<<<<<<< HEAD
 // inner nodes, so that inserting one costs the logarithm of the tree's size and not a visit to every space that it
 // covers.
+=======
+// inner nodes, so that inserting one costs the logarithm of the tree's size and not a visit to every space covered.
+>>>>>>> 71791220762e4b30ffa18f1b3d8ec200f0ae52ed
 //
 // An inner node cuts its part of the domain in two. The cut is the simplest key among the predicates' ends in the part
 // and what lies between them (for numbers the one that ends in the most zero bits: the paper's elements, a bit each),
@@ -33,16 +38,13 @@ class PredicateSpaces {
   using Key = typename Domain::Key;
   using Value = typename Domain::Value;
 
-  // From the first key on, up to the end.
-  struct Range {
-    Key first;
-    Key end;
-  };
+  using Range = KeyRange<Key>;
 
   explicit PredicateSpaces(std::uint32_t leaf_max = 16) : leaf_max_(leaf_max), leaves_(1), leaf_wides_(1) {}
 
   // Needs a range that is not empty. Throws std::bad_alloc; then the range has to be erased.
   void insert(const Range& range, std::uint32_t slot, const Signature& signature) {
+    bring_nearer(range);
     root_ = put(root_, Domain::lowest(), Domain::highest(), Partial{range, {signature, slot}}, depth_max);
     ++size_;
   }
@@ -50,6 +52,7 @@ class PredicateSpaces {
   // Needs a range that was inserted under this slot, or only begun to be.
   void erase(const Range& range, std::uint32_t slot) noexcept {
     bool found = false;
+    bring_nearer(range);
     root_ = take(root_, Domain::lowest(), Domain::highest(), range, slot, found);
     size_ -= found ? 1 : 0;
     if (size_ == 0 && is_leaf(root_)) {
@@ -72,7 +75,7 @@ class PredicateSpaces {
     }
     const Leaf& leaf = leaves_[place_of(at)];
     for (std::size_t index = 0; index < leaf.ranges.size(); ++index) {
-      if (lies_in(value, leaf.ranges[index])) {
+      if (lies_in<Domain>(value, leaf.ranges[index])) {
         one(leaf.postings[index].slot, leaf.postings[index].signature);
       }
     }
@@ -108,7 +111,7 @@ class PredicateSpaces {
       for (std::size_t lane = 0; lane < some; ++lane) {
         std::size_t found = has_wide(at[lane]) ? leaf_wides_[place_of(at[lane])].size() : 0;
         for (const Range& range : leaves_[place_of(at[lane])].ranges) {
-          found += lies_in(values[begin + lane], range) ? 1 : 0;
+          found += lies_in<Domain>(values[begin + lane], range) ? 1 : 0;
         }
         counts[begin + lane] += found;
       }
@@ -146,10 +149,7 @@ class PredicateSpaces {
       bytes += Domain::memory_bytes(node.cut);
     }
     for (const Leaf& leaf : leaves_) {
-      bytes += leaf.ranges.capacity() * sizeof(Range) + leaf.postings.capacity() * sizeof(Posting);
-      for (const Range& range : leaf.ranges) {
-        bytes += Domain::memory_bytes(range.first) + Domain::memory_bytes(range.end);
-      }
+      bytes += leaf.memory_bytes();
     }
     return bytes;
   }
@@ -161,46 +161,14 @@ class PredicateSpaces {
   // Long strings, each a prefix of the next, could make a branch of any depth. Below this a leaf grows instead.
   static constexpr int depth_max = 256;
   static constexpr std::size_t lanes = 16;
+  static constexpr std::size_t far_nodes_min = 4096;
+
+  using Leaf = PartialList<Domain>;
+  using Partial = typename Leaf::Partial;
 
   struct Node {
     Key cut{};
     std::uint32_t children[2] = {0, 0};  // links: to what is below the cut, and to the rest
-  };
-
-  struct Posting {
-    Signature signature;
-    std::uint32_t slot;
-  };
-
-  // A predicate that covers a part of a leaf; its range is cut off at the leaf's ends.
-  struct Partial {
-    Range range;
-    Posting posting;
-  };
-
-  // Such predicates: their ranges lie side by side, since the rest is of use for few of them.
-  struct Leaf {
-    std::vector<Range> ranges;
-    std::vector<Posting> postings;
-
-    std::size_t size() const noexcept { return ranges.size(); }
-
-    // Throws std::bad_alloc; nothing has changed then.
-    void add(Partial partial) {
-      make_room(ranges, ranges.size() + 1);
-      make_room(postings, postings.size() + 1);
-      ranges.push_back(std::move(partial.range));
-      postings.push_back(partial.posting);
-    }
-
-    void erase(std::size_t index) noexcept {
-      if (index + 1 < ranges.size()) {
-        ranges[index] = std::move(ranges.back());
-        postings[index] = postings.back();
-      }
-      ranges.pop_back();
-      postings.pop_back();
-    }
   };
 
   static bool is_leaf(std::uint32_t at) noexcept { return (at & leaf_bit) != 0; }
@@ -225,6 +193,7 @@ class PredicateSpaces {
     }
   }
 
+<<<<<<< HEAD
   static bool lies_in(Value value, const Range& range) noexcept {
     return static_cast<int>(!Domain::is_below(value, range.first)) &
            static_cast<int>(Domain::is_below(value, range.end));
@@ -234,21 +203,67 @@ class PredicateSpaces {
     return !(first < range.first) && !(range.end < end);
   }
 
+=======
+>>>>>>> 71791220762e4b30ffa18f1b3d8ec200f0ae52ed
   PostingList& wide_at(std::uint32_t at) noexcept { return (is_leaf(at) ? leaf_wides_ : node_wides_)[place_of(at)]; }
+  const PostingList& wide_at(std::uint32_t at) const noexcept {
+    return (is_leaf(at) ? leaf_wides_ : node_wides_)[place_of(at)];
+  }
 
   // The same link, as it is after its list has changed.
   std::uint32_t linked(std::uint32_t at) noexcept { return wide_at(at).size() > 0 ? at | wide_bit : at & ~wide_bit; }
 
+  // The lists that a write of a range touches, all at once, where the tree is too large for the caches: at a million
+  // ranges it is then done in two thirds of the time.
+  void bring_nearer(const Range& range) const noexcept {
+    if (nodes_.size() >= far_nodes_min) {
+      Reached reached;
+      reach(root_, Domain::lowest(), Domain::highest(), range, reached);
+      for (std::size_t index = 0; index < reached.count; ++index) {
+        wide_at(reached.links[index]).prefetch();
+      }
+      for (std::size_t index = 0; index < reached.count; ++index) {
+        wide_at(reached.links[index]).prefetch_end();
+      }
+    }
+  }
+
+  struct Reached {
+    std::array<std::uint32_t, 64> links;
+    std::size_t count = 0;
+  };
+
+  void reach(std::uint32_t at, const Key& first, const Key& end, const Range& range, Reached& reached) const noexcept {
+    if (reached.count == reached.links.size()) {
+      return;
+    }
+    if (is_leaf(at) || range.covers({first, end})) {
+      if (is_leaf(at)) {
+        __builtin_prefetch(&leaves_[place_of(at)]);
+      }
+      __builtin_prefetch(&wide_at(at));
+      reached.links[reached.count++] = at;
+      return;
+    }
+    const Node& node = nodes_[place_of(at)];
+    if (range.first < node.cut) {
+      reach(node.children[0], first, node.cut, range, reached);
+    }
+    if (node.cut < range.end) {
+      reach(node.children[1], node.cut, end, range, reached);
+    }
+  }
+
   // Returns the link that is now in the place of this one.
   std::uint32_t put(std::uint32_t at, const Key& first, const Key& end, const Partial& partial, int depth) {
     const Range& range = partial.range;
-    if (covers(range, first, end)) {
+    if (range.covers({first, end})) {
       wide_at(at).insert(partial.posting.slot, partial.posting.signature);
       return at | wide_bit;
     }
     const std::uint32_t place = place_of(at);
     if (is_leaf(at)) {
-      leaves_[place].add(clipped(partial, first, end));
+      leaves_[place].add(partial, {first, end});
       return leaves_[place].size() > leaf_max_ ? divide(at, first, end, depth) : at;
     }
     const Key cut = nodes_[place].cut;
@@ -271,10 +286,6 @@ class PredicateSpaces {
     return at;
   }
 
-  static Partial clipped(const Partial& partial, const Key& first, const Key& end) {
-    return {{std::max(partial.range.first, first), std::min(partial.range.end, end)}, partial.posting};
-  }
-
   // A leaf with too many predicates becomes a node of two. Without memory for it the leaf stays as it is.
   std::uint32_t divide(std::uint32_t at, const Key& first, const Key& end, int depth) noexcept {
     if (depth == 0) {
@@ -282,18 +293,11 @@ class PredicateSpaces {
     }
     const std::uint32_t place = place_of(at);
     try {
-      const Key cut = cut_of(leaves_[place].ranges, first, end);
+      const Key cut = leaves_[place].simplest_cut({first, end});
       Leaf lower, upper;
       PostingList lower_wide, upper_wide;
-      for (std::size_t index = 0; index < leaves_[place].size(); ++index) {
-        const Partial partial{leaves_[place].ranges[index], leaves_[place].postings[index]};
-        if (partial.range.first < cut) {
-          share(lower, lower_wide, first, cut, partial);
-        }
-        if (cut < partial.range.end) {
-          share(upper, upper_wide, cut, end, partial);
-        }
-      }
+      leaves_[place].share_out({first, cut}, lower, lower_wide);
+      leaves_[place].share_out({cut, end}, upper, upper_wide);
       const auto [node, other] = new_pair();
       node_wides_[node].swap(leaf_wides_[place]);
       leaf_wides_[place].swap(lower_wide);
@@ -315,6 +319,7 @@ class PredicateSpaces {
     }
   }
 
+<<<<<<< HEAD
   static void share(Leaf& leaf, PostingList& wide, const Key& first, const Key& end, const Partial& partial) {
     if (covers(partial.range, first, end)) {
       wide.insert(partial.posting.slot, partial.posting.signature);
@@ -326,6 +331,10 @@ class PredicateSpaces {
   // Puts a node with a simpler cut above one: all ends below that lie on one side of it. On the other side is a new
   // leaf, with those predicates that cover it: they reach the end of the node's part on this side, and are along its
   // edge.
+=======
+  // Puts a node with a simpler cut above one: all ends below that lie on one side of it. On the other side is a new
+  // leaf, with those predicates that cover it: they reach the end of the node's part there, and are along its edge.
+>>>>>>> 71791220762e4b30ffa18f1b3d8ec200f0ae52ed
   std::uint32_t lifted(std::uint32_t at, const Key& first, const Key& end, Key cut) {
     const int side = nodes_[place_of(at)].cut < cut ? 1 : 0;
     const auto reaches = [&](const Range& range) { return side == 1 ? range.end == end : range.first == first; };
@@ -340,8 +349,8 @@ class PredicateSpaces {
       });
     }
     std::vector<Key> cuts;  // a copy for each predicate whose range is cut off, made while it may fail
-    for (std::size_t index = 0; index < leaves_[place_of(edge)].size(); ++index) {
-      const Leaf& leaf = leaves_[place_of(edge)];
+    const Leaf& leaf = leaves_[place_of(edge)];
+    for (std::size_t index = 0; index < leaf.size(); ++index) {
       if (reaches(leaf.ranges[index])) {
         wide.insert(leaf.postings[index].slot, leaf.postings[index].signature);
         cuts.push_back(cut);
@@ -362,42 +371,15 @@ class PredicateSpaces {
     return linked(node);
   }
 
-  // Of the ends that fall into the leaf: there is one at least, since no predicate covers the whole.
-  static Key cut_of(const std::vector<Range>& ranges, const Key& first, const Key& end) {
-    const Key* least = nullptr;
-    const Key* greatest = nullptr;
-    const auto count_in = [&](const Key& cut) {
-      if (first < cut && cut < end) {
-        if (least == nullptr || cut < *least) {
-          least = &cut;
-        }
-        if (greatest == nullptr || *greatest < cut) {
-          greatest = &cut;
-        }
-      }
-    };
-    for (const Range& range : ranges) {
-      count_in(range.first);
-      count_in(range.end);
-    }
-    return Domain::simplest(*least, *greatest);
-  }
-
   // Returns the link that is now in the place of this one.
   std::uint32_t take(std::uint32_t at, const Key& first, const Key& end, const Range& range, std::uint32_t slot,
                      bool& found) noexcept {
-    if (covers(range, first, end)) {
+    if (range.covers({first, end})) {
       found |= wide_at(at).erase(slot);
       return linked(at);
     }
     if (is_leaf(at)) {
-      Leaf& leaf = leaves_[place_of(at)];
-      for (std::size_t index = leaf.size(); index-- > 0;) {
-        if (leaf.postings[index].slot == slot && covers(range, leaf.ranges[index].first, leaf.ranges[index].end)) {
-          leaf.erase(index);
-          found = true;
-        }
-      }
+      found |= leaves_[place_of(at)].erase(range, slot);
       return at;
     }
     Node& node = nodes_[place_of(at)];  // no node is added here
@@ -427,10 +409,10 @@ class PredicateSpaces {
       make_room(free_nodes_, nodes_.size());
       make_room(free_leaves_, leaves_.size());
       Leaf joined;
-      gather(lower, Range{first, node.cut}, joined);
+      joined.gather(leaves_[lower], leaf_wides_[lower], {first, node.cut});
       const std::size_t halves = joined.size();
-      gather(upper, Range{node.cut, end}, joined);
-      join_halves(joined, halves, node.cut);
+      joined.gather(leaves_[upper], leaf_wides_[upper], {node.cut, end});
+      joined.join_halves(halves, node.cut);
       leaves_[lower] = std::move(joined);
     } catch (const std::bad_alloc&) {
       return at;
@@ -443,33 +425,6 @@ class PredicateSpaces {
     free_nodes_.push_back(place);
     node = Node();
     return linked(lower | leaf_bit);
-  }
-
-  void gather(std::uint32_t leaf, const Range& whole, Leaf& joined) const {
-    leaf_wides_[leaf].each_run([&](const std::uint64_t* firsts, const PostingList::Rest* rests, std::uint32_t count) {
-      for (std::uint32_t index = 0; index < count; ++index) {
-        joined.add({whole, {{firsts[index], rests[index].bits()}, rests[index].slot}});
-      }
-    });
-    for (std::size_t index = 0; index < leaves_[leaf].size(); ++index) {
-      joined.add({leaves_[leaf].ranges[index], leaves_[leaf].postings[index]});
-    }
-  }
-
-  // What ends at the cut and what begins there, under one slot, was one range, where an expression has no more of them.
-  static void join_halves(Leaf& joined, std::size_t halves, const Key& cut) noexcept {
-    for (std::size_t index = 0; index < halves; ++index) {
-      if (joined.ranges[index].end == cut) {
-        for (std::size_t other = halves; other < joined.size(); ++other) {
-          if (joined.ranges[other].first == cut && joined.postings[other].slot == joined.postings[index].slot &&
-              (joined.postings[other].signature.first & one_of_several) == 0) {
-            joined.ranges[index].end = std::move(joined.ranges[other].end);
-            joined.erase(other);
-            break;
-          }
-        }
-      }
-    }
   }
 
   // Of a tree without ranges, which is one leaf: all that it kept for others to come.

@@ -1,0 +1,10 @@
+from libc.stdint cimport uint32_t
+from libcpp.vector cimport vector
+
+from tamis.indexes.truth cimport Value
+
+# Many values of an attribute, out of an array or any other sequence; `kept` keeps the bytes of strings.
+cdef vector[Value] values_of(values, str attribute, list kept) except *
+
+# As numpy has them.
+cdef object array_of(const vector[uint32_t]& ids)

@@ -1,0 +1,6 @@
+from typing import final
+
+from tamis.indexes.baselines.intervals import Intervals
+
+@final
+class SegmentTree(Intervals): ...
