@@ -48,10 +48,12 @@ fuzz: $(FUZZED)/built ## look for inputs that break promises, FUZZ_SECONDS=600 f
 	  $(FUZZED)/bin/python tests/support/fuzzing.py $$target --seconds $(FUZZ_SECONDS) $(ARGS); done
 
 bench: build ## measure what docs/benchmarks.md tells; downloads Kafka once more
-	$(BIN)/python $(PIP) --group peers
+	$(BIN)/python $(PIP) --group peers --group plots
 	$(BIN)/python -m benchmarks.language
 	$(BIN)/python -m benchmarks.vocabulary
 	$(BIN)/python -m benchmarks.engines
+	$(BIN)/python -m benchmarks.peers
+	$(BIN)/python -m benchmarks.papers.ps_tree_2018 --fresh --plots
 	$(BIN)/python -m benchmarks.local_stack --download
 
 format: build ## let ruff put the sources in shape
@@ -61,7 +63,7 @@ format: build ## let ruff put the sources in shape
 pin: ## choose the newest versions of everything, into constraints.txt
 	$(PYTHON) -m venv --clear $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet --group dev --group fuzz --group peers --editable '.[local]'
+	$(BIN)/python -m pip install --quiet --group dev --group fuzz --group peers --group plots --editable '.[local]'
 	{ sed -n 1p constraints.txt; $(BIN)/python -m pip freeze --all --exclude-editable; } > $(VENV)/constraints.txt
 	mv $(VENV)/constraints.txt constraints.txt
 
