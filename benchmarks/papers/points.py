@@ -37,8 +37,8 @@ class Point:
 def measured(point: Point, engines: Sequence[str]) -> dict[str, Figures]:
     """Each engine's figures, taken in rounds in which all engines take turns on the same data.
 
-    An engine is asked about as many events as it answers in a fraction of a second; the fewest that any was asked about
-    are what answers are compared on, and what the work is counted on. Matching is measured as built, as papers do it,
+    An engine is asked about as many events as it answers in a fraction of a second, and its work is counted on them;
+    answers are compared on the fewest that any was asked about. Matching is measured as built, as papers do it,
     and again after the engine learned from other events of the workload.
     """
     workload = point.workload.sized(point.subscriptions)
@@ -51,18 +51,18 @@ def measured(point: Point, engines: Sequence[str]) -> dict[str, Figures]:
         for trial in trials:
             trial.build()
     counts = {trial: _events_to_ask(trial, events) for trial in trials}
-    fewest = min(counts.values())
     for _ in range(_ROUNDS):
         for trial, count in counts.items():
             trial.match(1, count)
             trial.match(_BATCH, math.ceil(count / _BATCH))
-    figures = {trial: _figures(trial, fewest) for trial in trials}
+    figures = {trial: _figures(trial, count) for trial, count in counts.items()}
     for trial in trials:
         trial.learn(learned)
         trial.us_an_event.clear()
     for _ in range(_ROUNDS):
         for trial, count in counts.items():
             trial.match(1, count)
+    fewest = min(counts.values())
     first, *others = (trial.answers(fewest) for trial in trials)
     for trial, answers in zip(trials[1:], others, strict=True):
         for wanted, found in zip(first, answers, strict=True):
@@ -72,7 +72,7 @@ def measured(point: Point, engines: Sequence[str]) -> dict[str, Figures]:
         | {
             "learning_s": trial.learn_seconds,
             "learned_ms": trial.us_an_event[1] / 1e3,
-            "learned_expressions_an_event": trial.work(fewest)["expressions"],
+            "learned_expressions_an_event": trial.work(count)["expressions"],
             "events": count,
         }
         for trial, count in counts.items()

@@ -15,11 +15,13 @@ from tamis.indexes import ENGINES
 
 @dataclass(frozen=True)
 class Paper:
-    """What a paper shows, by the scale of its numbers of subscriptions and the largest that is measured."""
+    """What a paper shows."""
 
     name: str
     figures: Callable[[float, int], list[Figure]]
-    table: Callable[[float], Table]
+    """By the scale of its numbers of subscriptions, and the most that are measured"""
+    table: Callable[[int], Table]
+    """By the most that are measured"""
     sheets: Mapping[str, tuple[str, ...]]
     """The names of the figures that are drawn on one page."""
 
@@ -30,7 +32,7 @@ def run(paper: Paper) -> None:
     parser = argparse.ArgumentParser(description=f"Run the experiments of {paper.name}; what was measured is kept.")
     parser.add_argument("--figure", action="append", choices=known, help="default: all")
     parser.add_argument("--scale", type=float, default=0.3, help="of the paper's numbers of subscriptions")
-    parser.add_argument("--largest", type=int, default=1_000_000, help="leave out what has more subscriptions")
+    parser.add_argument("--largest", type=int, default=3_000_000, help="leave out what has more subscriptions")
     parser.add_argument("--engine", action="append", choices=list(ENGINES), help="default: all")
     parser.add_argument("--fresh", action="store_true", help="forget what was measured before")
     parser.add_argument("--plots", action="store_true", help="draw docs/benchmarks/*.png; takes the group `plots`")
@@ -39,7 +41,7 @@ def run(paper: Paper) -> None:
     results = Results(paper.name)
     if options.fresh:
         results.forget()
-    all_figures, table = paper.figures(options.scale, options.largest), paper.table(options.scale)
+    all_figures, table = paper.figures(options.scale, options.largest), paper.table(options.largest)
     figures = [figure for figure in all_figures if figure.name in asked]
     tables = [table] if table.name in asked else []
     _measure([table.point for table in tables] + _points(figures), engines, results)

@@ -16,7 +16,7 @@ def figure_rows(report: Report, figure: Figure, results: Results, engines: Seque
         cells |= {engine: found[engine][figure.measure.name] for engine in engines}
         if figure.measure is MATCHING:
             cells |= {f"{engine}, learned": found[engine]["learned_ms"] for engine in engines if engine != "scan"}
-            cells["ids an event"] = found[engines[0]]["ids_an_event"]
+            cells["ids an event"] = max(found.values(), key=lambda figures: figures["events"])["ids_an_event"]
             cells |= {f"{engine} looks at": found[engine]["expressions_an_event"] for engine in engines}
         report.row(title, **cells)
 
