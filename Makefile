@@ -53,7 +53,7 @@ bench: build ## measure what docs/benchmarks.md tells; downloads Kafka once more
 	$(BIN)/python -m benchmarks.vocabulary
 	$(BIN)/python -m benchmarks.engines
 	$(BIN)/python -m benchmarks.peers
-	$(BIN)/python -m benchmarks.papers.ps_tree_2018 --fresh --plots
+	$(BIN)/python -m benchmarks.papers.ps_tree_2018 --fresh --publish
 	$(BIN)/python -m benchmarks.local_stack --download
 
 format: build ## let ruff put the sources in shape

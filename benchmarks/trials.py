@@ -8,9 +8,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.workloads.workload import Event
-from tamis.indexes import EventBatch, Expressions, create
+from tamis.indexes import EventBatch, Expressions, Index, create
 
 _IDS_MAX = 2**31 - 1  # no batch of a benchmark is cut
+
+
+def made(engine: str) -> Index:
+    """An empty index of an engine, with options if it is spelled so: `pst-hash:pairs_from=0`."""
+    name, *options = engine.split(":")
+    return create(name, **{option.partition("=")[0]: int(option.partition("=")[2]) for option in options})
 
 
 class Trial:
@@ -19,7 +25,7 @@ class Trial:
     def __init__(self, engine: str, expressions: Expressions) -> None:
         self.engine = engine
         self.expressions = expressions
-        self.index = create(engine)
+        self.index = made(engine)
         self.build_seconds = float("inf")
         self.learn_seconds = 0.0
         self.us_an_event: dict[int, float] = {}
@@ -28,7 +34,7 @@ class Trial:
 
     def build(self) -> None:
         """Fill an index, instead of the one that was filled before."""
-        self.index = create(self.engine)
+        self.index = made(self.engine)
         self._batches.clear()
         gc.collect()
         began = time.process_time()

@@ -15,7 +15,6 @@ from PIL import Image
 from benchmarks.papers.figures import Figure
 from benchmarks.papers.results import Results
 
-_FOLDER = Path(__file__).parents[2] / "docs" / "benchmarks"
 _ACROSS = 3
 _WIDTH, _HEIGHT = 2.6, 2.1  # inches of a plot
 _DPI, _COLOURS = 90, 64  # a sheet has less than 60 KB
@@ -23,8 +22,8 @@ _MARKERS = "osv^D*PX"
 _WIDE = 10  # from this ratio on an axis is logarithmic
 
 
-def draw(name: str, sheets: Mapping[str, Sequence[Figure]], results: Results, engines: Sequence[str]) -> None:
-    """Draw each sheet into docs/benchmarks/<name>-<sheet>.png; one without figures is left as it is."""
+def draw(stem: Path, sheets: Mapping[str, Sequence[Figure]], results: Results, engines: Sequence[str]) -> None:
+    """Draw each sheet into <stem>-<sheet>.png; one without figures is left as it is."""
     mpl.use("agg")
     plt.rcParams.update({"font.size": 7, "axes.titlesize": 7, "lines.linewidth": 1, "lines.markersize": 3})
     for sheet, figures in sheets.items():
@@ -39,7 +38,7 @@ def draw(name: str, sheets: Mapping[str, Sequence[Figure]], results: Results, en
         lines, labels = grid.flat[0].get_legend_handles_labels()
         page.legend(lines, labels, loc="lower center", ncols=len(engines), frameon=False)
         page.tight_layout(rect=(0, 0.12 / rows, 1, 1))
-        _save(page, _FOLDER / f"{name}-{sheet}.png")
+        _save(page, stem.with_name(f"{stem.name}-{sheet}.png"))
         plt.close(page)
 
 
@@ -62,6 +61,5 @@ def _plot(axes: Axes, figure: Figure, results: Results, engines: Sequence[str]) 
 def _save(page: Page, path: Path) -> None:
     picture = io.BytesIO()
     page.savefig(picture, dpi=_DPI, format="png")
-    path.parent.mkdir(parents=True, exist_ok=True)
     Image.open(picture).convert("P", palette=Image.Palette.ADAPTIVE, colors=_COLOURS).save(path, optimize=True)
     print(f"{path.name}: {path.stat().st_size / 1e3:.0f} KB")

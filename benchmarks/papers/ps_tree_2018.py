@@ -1,6 +1,6 @@
 """The evaluation of PS-Tree (ps-tree-2018, section 7): Figures 5 to 15 and Table 2.
 
-    python -m benchmarks.papers.ps_tree_2018 [--figure 6a ...] [--scale 0.3] [--engine NAME ...] [--fresh] [--plots]
+    python -m benchmarks.papers.ps_tree_2018 [--figure 6a ...] [--scale 0.1] [--engine NAME ...] [--fresh] [--publish]
 
 Parameters are Table 1's; only its numbers of subscriptions are scaled, those of the advertisements and query logs are
 not. `docs/benchmarks/ps-tree-2018.md` tells what came out.
@@ -71,24 +71,25 @@ def figures(scale: float, largest: int) -> list[Figure]:
         if d * _A_DIMENSION * scale <= largest
     }
     low, high, queries = "100 dimensions", "30,000 dimensions", "query logs"
+    here, there = f"{base:,} on {low}", f"{base:,} on {high}"
     found = [
-        Figure("5a", "construction", "subscriptions", CONSTRUCTION, sizes(_LOW, scaled)),
-        Figure("5b", "construction", "dimensions", CONSTRUCTION, by_dimensions),
-        Figure("5c", "construction", _SWEEPS["10"].axis, CONSTRUCTION, swept(_LOW, "10")),
-        Figure("5d", "construction", _SWEEPS["13"].axis, CONSTRUCTION, swept(_LOW, "13")),
+        Figure("5a", low, "subscriptions", CONSTRUCTION, sizes(_LOW, scaled)),
+        Figure("5b", f"{base:,} subscriptions", "dimensions", CONSTRUCTION, by_dimensions),
+        Figure("5c", here, _SWEEPS["10"].axis, CONSTRUCTION, swept(_LOW, "10")),
+        Figure("5d", here, _SWEEPS["13"].axis, CONSTRUCTION, swept(_LOW, "13")),
         Figure("6a", low, "subscriptions", MATCHING, sizes(_LOW, scaled)),
         Figure("6b", high, "subscriptions", MATCHING, sizes(_HIGH, scaled)),
-        Figure("8a", "subscriptions fixed", "dimensions", MATCHING, by_dimensions),
-        Figure("8b", "subscriptions a dimension fixed", "dimensions", MATCHING, a_dimension),
-        Figure("14a", "memory", "subscriptions", STRUCTURE, sizes(_LOW, scaled)),
-        Figure("14b", "memory", _SWEEPS["10"].axis, STRUCTURE, swept(_LOW, "10")),
+        Figure("8a", f"{base:,} subscriptions", "dimensions", MATCHING, by_dimensions),
+        Figure("8b", f"{_A_DIMENSION * scale:g} subscriptions a dimension", "dimensions", MATCHING, a_dimension),
+        Figure("14a", low, "subscriptions", STRUCTURE, sizes(_LOW, scaled)),
+        Figure("14b", here, _SWEEPS["10"].axis, STRUCTURE, swept(_LOW, "10")),
         Figure("15a", queries, "subscriptions", MATCHING, sizes(QueryLogs(), _QUERIES)),
         Figure("15b", queries, "subscriptions", CONSTRUCTION, sizes(QueryLogs(), _QUERIES)),
     ]
     for number, sweep in _SWEEPS.items():
-        found.append(Figure(f"{number}a", low, sweep.axis, MATCHING, swept(_LOW, number)))
-        found.append(Figure(f"{number}b", high, sweep.axis, MATCHING, swept(_HIGH, number)))
-    return found
+        found.append(Figure(f"{number}a", here, sweep.axis, MATCHING, swept(_LOW, number)))
+        found.append(Figure(f"{number}b", there, sweep.axis, MATCHING, swept(_HIGH, number)))
+    return sorted(found, key=lambda figure: (int(figure.name[:-1]), figure.name))
 
 
 def table_2(largest: int) -> Table:
@@ -111,7 +112,14 @@ def table_2(largest: int) -> Table:
     )
 
 
-PAPER = Paper("ps-tree-2018", figures, table_2, _SHEETS)
+_ABOUT = """\
+Milliseconds of processor time an event, asked one at a time, as built; "learned" is after `learn` and `maintain`;
+"looks at" is how many expressions an engine tries for an event, after its filters. What the tables mean is in
+[ps-tree-2018.md](ps-tree-2018.md). The command goes on where an earlier run ended:
+
+    python -m benchmarks.papers.ps_tree_2018 --publish"""
+
+PAPER = Paper("ps-tree-2018", "PS-Tree's evaluation", _ABOUT, figures, table_2, _SHEETS)
 
 if __name__ == "__main__":
     run(PAPER)

@@ -9,7 +9,7 @@ from benchmarks.report import Report
 
 def figure_rows(report: Report, figure: Figure, results: Results, engines: Sequence[str]) -> None:
     """A row for each place on the axis; matching times come with the ids found and expressions looked at."""
-    title = f"Figure {figure.name}: {figure.title}, {figure.measure.label}"
+    title = f"Figure {figure.name}: {figure.title}; {figure.measure.label}"
     for place, point in figure.points.items():
         found = results.of(point)
         cells: dict[str, str | float] = {figure.axis: place}
