@@ -2,6 +2,7 @@
 
 import json
 import platform
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -19,12 +20,14 @@ class Report:
         self.tables.setdefault(table, []).append(cells)
 
     def show(self) -> None:
+        for title, lines in self.markdown():
+            print(f"\n{title}\n\n{lines}")
+
+    def markdown(self) -> Iterator[tuple[str, str]]:
+        """Each table's title, and its lines."""
         for title, rows in self.tables.items():
-            print(f"\n{title}\n")
-            print("| " + " | ".join(rows[0]) + " |")
-            print("| " + " | ".join("---" for _ in rows[0]) + " |")
-            for row in rows:
-                print("| " + " | ".join(_shown(cell) for cell in row.values()) + " |")
+            lines = [list(rows[0]), ["---"] * len(rows[0]), *([_shown(cell) for cell in row.values()] for row in rows)]
+            yield title, "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
     def keep(self) -> Path:
         _FOLDER.mkdir(parents=True, exist_ok=True)

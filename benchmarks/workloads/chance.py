@@ -13,6 +13,7 @@ Booleans = NDArray[np.bool_]
 
 _ROUNDS = 50
 _NEGLIGIBLE = 1e-9
+_EARLY = 8  # times as many arrivals as are wanted are put in order first: mostly enough, and far fewer than all
 
 
 def stream(seed: int, purpose: str, part: int = 0) -> np.random.Generator:
@@ -33,11 +34,20 @@ class Popularity:
         self._uniform = bool(np.all(weights == weights[0]))
         self._ends: Floats = np.cumsum(weights) / weights.sum()
         self._ends[-1] = 1.0
+        self._likely: dict[int, tuple[Integers, Floats]] = {}
 
     def draw(self, chance: np.random.Generator, count: int) -> Integers:
         if self._uniform:
             return chance.integers(0, self.size, count)
         return self._ends.searchsorted(chance.random(count), side="right")
+
+    def likely(self, count: int) -> tuple[Integers, Floats]:
+        """The items that may be among `count` different ones, and their weights."""
+        if count not in self._likely:
+            rank = self.size - min(count, self.size)
+            found = np.flatnonzero(self.weights > np.partition(self.weights, rank)[rank] * _NEGLIGIBLE)
+            self._likely[count] = found, self.weights[found]
+        return self._likely[count]
 
 
 def zipf(size: int, alpha: float, keys: Integers | None = None) -> Popularity:
@@ -110,17 +120,26 @@ def _race(chance: np.random.Generator, items: Popularity, row: Integers, free: B
 
     Items too light to arrive among them are left out, which bounds the work where the distribution is steep.
     """
-    rank = items.size - min(len(row), items.size)
-    likely = np.flatnonzero(items.weights > np.partition(items.weights, rank)[rank] * _NEGLIGIBLE)
-    arrived = likely[np.argsort(chance.exponential(size=len(likely)) / items.weights[likely])]
-    keys = items.keys[arrived]
-    _, first = np.unique(keys, return_index=True)
-    first.sort()
-    chosen = arrived[first[~np.isin(keys[first], items.keys[row[~free]])]]
+    likely, weights = items.likely(len(row))
+    times = chance.exponential(size=len(likely)) / weights
     wanted = int(free.sum())
+    earliest = _EARLY * len(row)
+    among = np.argpartition(times, earliest)[:earliest] if earliest < len(likely) else np.arange(len(likely))
+    chosen = _first_distinct(items, likely, times, among, row[~free])
+    if len(chosen) < wanted and len(among) < len(likely):
+        chosen = _first_distinct(items, likely, times, np.arange(len(likely)), row[~free])
     if len(chosen) < wanted:
         raise WorkloadError(
-            f"{len(row)} different attributes cannot be drawn from {len(first)}:"
+            f"{len(row)} different attributes cannot be drawn from {len(np.unique(items.keys[likely]))}:"
             " ask for smaller subscriptions or events, or for more attributes"
         )
     row[free] = chosen[:wanted]
+
+
+def _first_distinct(items: Popularity, likely: Integers, times: Floats, among: Integers, taken: Integers) -> Integers:
+    """Of these the first to arrive of each key that is not taken, in order."""
+    arrived = likely[among[np.argsort(times[among])]]
+    keys = items.keys[arrived]
+    _, first = np.unique(keys, return_index=True)
+    first.sort()
+    return arrived[first[~np.isin(keys[first], items.keys[taken])]]
