@@ -53,16 +53,11 @@ bench: build ## measure what docs/benchmarks.md tells; downloads Kafka once more
 	$(BIN)/python -m benchmarks.vocabulary
 	$(BIN)/python -m benchmarks.codecs
 	$(BIN)/python -m benchmarks.engines
-<<<<<<< HEAD
-<<<<<<< HEAD
 	$(BIN)/python -m benchmarks.encoding
-=======
 	$(BIN)/python -m benchmarks.ps_tree
->>>>>>> 71791220762e4b30ffa18f1b3d8ec200f0ae52ed
-=======
+	$(BIN)/python -m benchmarks.matching
 	$(BIN)/python -m benchmarks.peers
 	$(BIN)/python -m benchmarks.papers.ps_tree_2018 --fresh --publish
->>>>>>> 12df8b0e35837166ce2d1b1d84abc4d2f911aed1
 	$(BIN)/python -m benchmarks.local_stack --download
 
 format: build ## let ruff put the sources in shape
@@ -72,11 +67,7 @@ format: build ## let ruff put the sources in shape
 pin: ## choose the newest versions of everything, into constraints.txt
 	$(PYTHON) -m venv --clear $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
-<<<<<<< HEAD
-	$(BIN)/python -m pip install --quiet --group dev --group fuzz --group peers --editable '.[local,registry]'
-=======
-	$(BIN)/python -m pip install --quiet --group dev --group fuzz --group peers --group plots --editable '.[local]'
->>>>>>> 12df8b0e35837166ce2d1b1d84abc4d2f911aed1
+	$(BIN)/python -m pip install --quiet --group dev --group fuzz --group peers --group plots --editable '.[local,registry]'
 	{ sed -n 1p constraints.txt; $(BIN)/python -m pip freeze --all --exclude-editable; } > $(VENV)/constraints.txt
 	mv $(VENV)/constraints.txt constraints.txt
 

@@ -52,13 +52,8 @@ struct Strings {
   static Key after(std::string_view text) { return std::string(text) + '\0'; }
   static Key after_prefix(std::string_view text) { return std::string(text) + '\xff'; }
 
-<<<<<<< HEAD
-  // The string not below `low` and not above `high` that is the simplest: of all such, fewest bits have to be read
-  // until the rest of it is zero, where each byte has a bit before it that says it is there.
-=======
-  // The simplest string not below `low` and not above `high`: of all such, fewest bits have to be read until the rest of it
-  // is zero, where each byte has a bit before it that says it is there.
->>>>>>> 71791220762e4b30ffa18f1b3d8ec200f0ae52ed
+  // The simplest string not below `low` and not above `high`: of all such, fewest bits have to be read until the rest
+  // of it is zero, where each byte has a bit before it that says it is there.
   static Key simplest(const Key& low, const Key& high) {
     const auto [mine, theirs] = std::mismatch(low.begin(), low.end(), high.begin(), high.end());
     if (mine == low.end()) {

@@ -15,12 +15,7 @@
 namespace tamis {
 
 // The tree of PS-Tree-Based Efficient Boolean Expression Matching (PVLDB 2018), section 4, with wide predicates at
-<<<<<<< HEAD
-// inner nodes, so that inserting one costs the logarithm of the tree's size and not a visit to every space that it
-// covers.
-=======
 // inner nodes, so that inserting one costs the logarithm of the tree's size and not a visit to every space covered.
->>>>>>> 71791220762e4b30ffa18f1b3d8ec200f0ae52ed
 //
 // An inner node cuts its part of the domain in two. The cut is the simplest key among the predicates' ends in the part
 // and what lies between them (for numbers the one that ends in the most zero bits: the paper's elements, a bit each),
@@ -193,18 +188,6 @@ class PredicateSpaces {
     }
   }
 
-<<<<<<< HEAD
-  static bool lies_in(Value value, const Range& range) noexcept {
-    return static_cast<int>(!Domain::is_below(value, range.first)) &
-           static_cast<int>(Domain::is_below(value, range.end));
-  }
-
-  static bool covers(const Range& range, const Key& first, const Key& end) {
-    return !(first < range.first) && !(range.end < end);
-  }
-
-=======
->>>>>>> 71791220762e4b30ffa18f1b3d8ec200f0ae52ed
   PostingList& wide_at(std::uint32_t at) noexcept { return (is_leaf(at) ? leaf_wides_ : node_wides_)[place_of(at)]; }
   const PostingList& wide_at(std::uint32_t at) const noexcept {
     return (is_leaf(at) ? leaf_wides_ : node_wides_)[place_of(at)];
@@ -319,22 +302,8 @@ class PredicateSpaces {
     }
   }
 
-<<<<<<< HEAD
-  static void share(Leaf& leaf, PostingList& wide, const Key& first, const Key& end, const Partial& partial) {
-    if (covers(partial.range, first, end)) {
-      wide.insert(partial.posting.slot, partial.posting.signature);
-    } else {
-      leaf.add(clipped(partial, first, end));
-    }
-  }
-
-  // Puts a node with a simpler cut above one: all ends below that lie on one side of it. On the other side is a new
-  // leaf, with those predicates that cover it: they reach the end of the node's part on this side, and are along its
-  // edge.
-=======
   // Puts a node with a simpler cut above one: all ends below that lie on one side of it. On the other side is a new
   // leaf, with those predicates that cover it: they reach the end of the node's part there, and are along its edge.
->>>>>>> 71791220762e4b30ffa18f1b3d8ec200f0ae52ed
   std::uint32_t lifted(std::uint32_t at, const Key& first, const Key& end, Key cut) {
     const int side = nodes_[place_of(at)].cut < cut ? 1 : 0;
     const auto reaches = [&](const Range& range) { return side == 1 ? range.end == end : range.first == first; };
