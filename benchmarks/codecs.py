@@ -7,6 +7,8 @@ best counts. Ours gives an `EventBatch` that is ready to be matched; fastavro an
 Batches are of 512 messages unless the row says otherwise.
 """
 
+# pyright: reportMissingImports=false
+
 import argparse
 import gc
 import io
