@@ -176,6 +176,15 @@ def test_memory_is_used_again_once_nobody_has_the_batch() -> None:
     assert bound.batch.bound
 
 
+def test_memory_is_bounded_by_a_multiple_of_the_bytes() -> None:
+    """Room is made for all messages at once, by what the first ones took: these mislead."""
+    dense = json.dumps({f"{number:x}": number % 10 for number in range(4000)}).encode()
+    sparse = [b'{"s":"%s"}' % (b"x" * 900_000)] * 8
+    for values in ([dense, *sparse], [*sparse, dense], [dense] * 20, [b"{" + b" " * 10**6] * 8):
+        batch = decoded(values).batch
+        assert batch.memory_bytes() <= 100_000 + 25 * sum(map(len, values))
+
+
 def test_many_threads_may_share_a_decoder() -> None:
     decoder = EventDecoder()
     wrong: list[int] = []
