@@ -20,7 +20,7 @@ from typing import Any
 
 import fastavro
 import numpy as np
-import orjson
+import orjson  # pyright: ignore[reportMissingImports]
 
 from benchmarks.report import Report
 from tamis.codecs.event_decoder import EventDecoder

@@ -65,10 +65,14 @@ def event(chance: random.Random, number: int) -> Event:
 
 def filled(kind: NotificationFormat) -> SubscriptionTable:
     table = SubscriptionTable(kind)
-    for number in range(_SUBSCRIPTIONS):
+    put_all(table, _SUBSCRIPTIONS)
+    return table
+
+
+def put_all(table: SubscriptionTable, count: int) -> None:
+    for number in range(count):
         tags = {"team": f"team-{number % 50}", "priority": str(number % 3)}
         table.put(number, number % _SUBSCRIBERS, f"subscription-{number}", tags, number % 10 == 0)
-    return table
 
 
 def matches_of(count: int) -> Matches:
@@ -154,6 +158,7 @@ def measure_records(report: Report, events: list[Event]) -> None:
         "fastavro's writer, of an event": write_with_fastavro,
         "Notification.decode": lambda: [Notification.decode(one) for one in notifications],
         "fastavro's reader, of a notification": read_with_fastavro,
+        "SubscriptionTable.put": lambda: put_all(table, count),
         "rendering an event as JSON": lambda: rendered(EventDecoder(), messages_of(values)),
     }
     seconds = rounds(*(lambda work=work: processor(work) for work in works.values()))

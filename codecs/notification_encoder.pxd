@@ -52,5 +52,3 @@ cdef class Encoding:
     ) except -1 nogil
     cdef uint64_t bytes_max_of(self, Py_ssize_t first, Py_ssize_t group) noexcept nogil
     cdef char* write(self, Py_ssize_t first, Py_ssize_t group, char* at) noexcept nogil
-    cdef char* write_avro_matches(self, uint64_t begin, uint64_t end, uint64_t base, char* at) noexcept nogil
-    cdef char* write_json_matches(self, uint64_t begin, uint64_t end, uint64_t base, char* at) noexcept nogil

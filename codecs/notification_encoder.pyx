@@ -198,6 +198,7 @@ cdef class Encoding:
         cdef Told* told
         cdef Row row
         self.told.resize(end_place - base)
+        told = self.told.data()
         for place in range(base, end_place):
             if place + PREFETCHED < end_place:
                 prefetch(self.table, self.ids[place + PREFETCHED])
@@ -207,10 +208,10 @@ cdef class Encoding:
             if tells_scores(row) and not self.scored:
                 return place
             text = text_of(self.table, row)
-            told = &self.told[place - base]
             told.data = text.data()
             told.size = <uint32_t>text.size()
             told.scored = tells_scores(row)
+            told += 1
         return -1
 
     cdef int refuse(self, Py_ssize_t place) except -1:
@@ -256,43 +257,47 @@ cdef class Encoding:
         return most + shared.head_size + shared.event_size
 
     cdef char* write(self, Py_ssize_t first, Py_ssize_t group, char* at) noexcept nogil:
-        cdef Shared* shared = &self.shared[self.events[group - first]]
-        cdef uint64_t base = self.group_starts[first]
-        cdef uint64_t begin = self.group_starts[group] - base, end = self.group_starts[group + 1] - base
+        # Copies: what is written through `at` may be anything, for all that the compiler knows.
+        cdef Shared shared = self.shared[self.events[group - first]]
+        cdef uint64_t begin = self.group_starts[group], end = self.group_starts[group + 1]
+        cdef const Told* told = self.told.data() + (begin - self.group_starts[first])
+        cdef const double* scores = &self.scores[begin] if self.scored and begin < end else NULL
         at = put(at, self.heads.data() + shared.head_start, shared.head_size)
         if self.avro:
-            at = self.write_avro_matches(begin, end, base, at)
+            at = put_avro_matches(at, told, end - begin, scores)
             at = put_whole(at, 1)  # the branch that is not null
             at = put_whole(at, shared.event_size)
             return put(at, shared.event, shared.event_size)
-        at = self.write_json_matches(begin, end, base, at)
+        at = put_json_matches(at, told, end - begin, scores)
         at = put(at, EVENT.data(), EVENT.size())
         at = put(at, shared.event, shared.event_size)
         return put_byte(at, b"}")
 
-    cdef char* write_avro_matches(self, uint64_t begin, uint64_t end, uint64_t base, char* at) noexcept nogil:
-        cdef uint64_t place
-        cdef const Told* told
-        if end > begin:
-            at = put_whole(at, end - begin)
-        for place in range(begin, end):
-            told = &self.told[place]
-            at = put(at, told.data, told.size)
-            at = put_whole(at, told.scored)
-            if told.scored:
-                at = put(at, <const char*>&self.scores[base + place], sizeof(double))
-        return put_whole(at, 0)
 
-    cdef char* write_json_matches(self, uint64_t begin, uint64_t end, uint64_t base, char* at) noexcept nogil:
-        cdef uint64_t place
-        cdef const Told* told
-        for place in range(begin, end):
-            told = &self.told[place]
-            if place > begin:
-                at = put_byte(at, b",")
-            at = put(at, told.data, told.size)
-            if told.scored:
-                at = put(at, SCORE.data(), SCORE.size())
-                at = write_json_double(self.scores[base + place], at)
-            at = put_byte(at, b"}")
-        return at
+cdef inline char* put_avro_matches(char* at, const Told* told, uint64_t count, const double* scores) noexcept nogil:
+    cdef uint64_t place
+    cdef Told match
+    if count > 0:
+        at = put_whole(at, count)
+    for place in range(count):
+        match = told[place]
+        at = put(at, match.data, match.size)
+        at = put_whole(at, match.scored)
+        if match.scored:
+            at = put(at, <const char*>&scores[place], sizeof(double))
+    return put_whole(at, 0)
+
+
+cdef inline char* put_json_matches(char* at, const Told* told, uint64_t count, const double* scores) noexcept nogil:
+    cdef uint64_t place
+    cdef Told match
+    for place in range(count):
+        match = told[place]
+        if place > 0:
+            at = put_byte(at, b",")
+        at = put(at, match.data, match.size)
+        if match.scored:
+            at = put(at, SCORE.data(), SCORE.size())
+            at = write_json_double(scores[place], at)
+        at = put_byte(at, b"}")
+    return at

@@ -61,9 +61,9 @@ class View:
         version, _, rest = text[:_TEXT_MAX].partition(";")
         if version != _VERSION:
             raise RecordError("unknown_version", f"a view begins with '{_VERSION};', not {text[:8]!r}")
-        layout, _, told = rest.partition(";")
+        layout, separator, told = rest.partition(";")
         positions = [_POSITION.fullmatch(part) for part in told.split(",")] if told else []
-        if not _LAYOUT.fullmatch(layout) or None in positions:
+        if not separator or not _LAYOUT.fullmatch(layout) or None in positions:
             raise RecordError("bad_syntax", f"a view is 1;layout;partition:offset:epoch,..., not {text[:200]!r}")
         return cls(int(layout), [Position(*map(int, match.groups())) for match in positions if match])
 

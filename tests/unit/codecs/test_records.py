@@ -131,6 +131,7 @@ class TestView:
             ("2;3;0:1:1", "unknown_version"),
             ("11;3;", "unknown_version"),
             ("1;", "bad_syntax"),
+            ("1;331", "bad_syntax"),
             ("1;3;0:1", "bad_syntax"),
             ("1;3;0:1:1,", "bad_syntax"),
             ("1;3;0:1:-2", "bad_syntax"),
