@@ -2,8 +2,8 @@
 
 import argparse
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from benchmarks.papers.figures import Figure, Table
@@ -57,8 +57,8 @@ def run(paper: Paper) -> None:
     if options.publish:
         from benchmarks.papers.plots import draw
 
-        figures = [figure for figure in all_figures if _is_measured(figure.points.values(), engines, results)]
-        tables = [table] if _is_measured([table.point], engines, results) else []
+        figures = [known for figure in all_figures if (known := _known(figure, engines, results)).points]
+        tables = [table] if results.has(table.point, engines) else []
         report = _report(paper, tables, figures, engines, results)
         text = "\n\n".join(f"## {title}\n\n{lines}" for title, lines in report.markdown())
         page = _DOCUMENTATION / f"{paper.name}-tables.md"
@@ -83,8 +83,10 @@ def _points(figures: Sequence[Figure]) -> list[Point]:
     return [point for figure in figures for point in figure.points.values()]
 
 
-def _is_measured(points: Collection[Point], engines: Sequence[str], results: Results) -> bool:
-    return bool(points) and all(results.has(point, engines) for point in points)
+def _known(figure: Figure, engines: Sequence[str], results: Results) -> Figure:
+    """What was measured of it."""
+    points = {place: point for place, point in figure.points.items() if results.has(point, engines)}
+    return replace(figure, points=points)
 
 
 def _measure(points: Sequence[Point], engines: Sequence[str], results: Results) -> None:
