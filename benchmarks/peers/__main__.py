@@ -42,6 +42,7 @@ def main() -> None:
     for name in options.workload or _WORKLOADS:
         for count in options.subscriptions or _SUBSCRIPTIONS:
             measure(report, program, name, count, options.engine or list(ENGINES))
+            report.keep()  # the crate may take minutes to build the next one
     report.show()
     print(f"\nKept in {report.keep()}")
 
