@@ -57,7 +57,7 @@ def run(paper: Paper) -> None:
     if options.publish:
         from benchmarks.papers.plots import draw
 
-        figures = [known for figure in all_figures if (known := _known(figure, engines, results)).points]
+        figures = [part for figure in all_figures if (part := _known(figure, engines, results)).points]
         tables = [table] if results.has(table.point, engines) else []
         report = _report(paper, tables, figures, engines, results)
         text = "\n\n".join(f"## {title}\n\n{lines}" for title, lines in report.markdown())
