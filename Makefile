@@ -17,8 +17,12 @@ COMPILED := $(filter %.pyx %.pxd %.hpp,$(FILES))
 MODULES := $(subst /,.,$(basename $(filter %.pyx,$(FILES))))
 LISTING := files-$(firstword $(shell echo $(FILES) | cksum))
 
+SANITIZERS = $$(c++ -print-file-name=libasan.so) $$(c++ -print-file-name=libubsan.so)
+SANITIZED := ASAN_OPTIONS=detect_leaks=0 PYTHONMALLOC=malloc
+SANITIZED_TESTS := tests/unit/indexes tests/unit/codecs tests/property tests/differential
+
 .DEFAULT_GOAL := build
-.PHONY: help build test lint types checked fuzz bench format pin clean
+.PHONY: help build test lint types checked fuzzed fuzz bench format pin clean
 
 help: ## list the targets
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "%-8s %s\n", $$1, $$2}'
@@ -40,8 +44,10 @@ types: build ## check types: mypy, pyright, and the stubs against the compiled m
 	$(BIN)/stubtest --allowlist tests/stubtest-allowlist.txt $(MODULES:%=tamis.%)
 
 checked: $(CHECKED)/built ## test the compiled modules with bounds checks and sanitizers on
-	LD_PRELOAD="$$(c++ -print-file-name=libasan.so) $$(c++ -print-file-name=libubsan.so)" \
-	ASAN_OPTIONS=detect_leaks=0 PYTHONMALLOC=malloc $(CHECKED)/bin/pytest tests/unit/indexes tests/unit/codecs tests/property tests/differential $(ARGS)
+	LD_PRELOAD="$(SANITIZERS)" $(SANITIZED) $(CHECKED)/bin/pytest $(SANITIZED_TESTS) $(ARGS)
+
+fuzzed: $(FUZZED)/built ## the same tests on the build that `fuzz` makes, for whoever needs both
+	LD_PRELOAD="$(CURDIR)/$(FUZZED)/libfuzzer.so $(SANITIZERS)" $(SANITIZED) $(FUZZED)/bin/python -m pytest $(SANITIZED_TESTS) $(ARGS)
 
 fuzz: $(FUZZED)/built ## look for inputs that break promises, FUZZ_SECONDS=600 for each of FUZZ_TARGETS
 	@set -e; for target in $(FUZZ_TARGETS); do \
