@@ -47,7 +47,7 @@ checked: $(CHECKED)/built ## test the compiled modules with bounds checks and sa
 	LD_PRELOAD="$(SANITIZERS)" $(SANITIZED) $(CHECKED)/bin/pytest $(SANITIZED_TESTS) $(ARGS)
 
 fuzzed: $(FUZZED)/built ## the same tests on the build that `fuzz` makes, for whoever needs both
-	LD_PRELOAD="$(CURDIR)/$(FUZZED)/libfuzzer.so $(SANITIZERS)" $(SANITIZED) $(FUZZED)/bin/python -m pytest $(SANITIZED_TESTS) $(ARGS)
+	LD_PRELOAD="$(SANITIZERS) $(CURDIR)/$(FUZZED)/libfuzzer.so" $(SANITIZED) $(FUZZED)/bin/python -m pytest $(SANITIZED_TESTS) $(ARGS)
 
 fuzz: $(FUZZED)/built ## look for inputs that break promises, FUZZ_SECONDS=600 for each of FUZZ_TARGETS
 	@set -e; for target in $(FUZZ_TARGETS); do \
