@@ -46,8 +46,8 @@ types: build ## check types: mypy, pyright, and the stubs against the compiled m
 checked: $(CHECKED)/built ## test the compiled modules with bounds checks and sanitizers on
 	LD_PRELOAD="$(SANITIZERS)" $(SANITIZED) $(CHECKED)/bin/pytest $(SANITIZED_TESTS) $(ARGS)
 
-fuzzed: $(FUZZED)/built ## the same tests on the build that `fuzz` makes, for whoever needs both
-	LD_PRELOAD="$(SANITIZERS) $(CURDIR)/$(FUZZED)/libfuzzer.so" $(SANITIZED) $(FUZZED)/bin/python -m pytest $(SANITIZED_TESTS) $(ARGS)
+fuzzed: $(FUZZED)/built $(FUZZED)/uncounted.so ## the same tests on the build that `fuzz` makes, for whoever needs both
+	LD_PRELOAD="$(SANITIZERS) $(CURDIR)/$(FUZZED)/uncounted.so" $(SANITIZED) $(FUZZED)/bin/python -m pytest $(SANITIZED_TESTS) $(ARGS)
 
 fuzz: $(FUZZED)/built ## look for inputs that break promises, FUZZ_SECONDS=600 for each of FUZZ_TARGETS
 	@set -e; for target in $(FUZZ_TARGETS); do \
@@ -121,6 +121,9 @@ $(FUZZED)/libfuzzer.so: $(FUZZED)/ready tests/fuzz/coverage.cpp
 	  -Wl,--whole-archive \
 	  "$$($(FUZZED)/bin/python -c 'import atheris; print(atheris.path())')/libclang_rt.fuzzer_no_main.a" \
 	  -Wl,--no-whole-archive
+
+$(FUZZED)/uncounted.so: $(FUZZED)/ready tests/fuzz/uncounted.cpp
+	$${CXX:-c++} -std=c++20 -O2 -fPIC -shared -o $@ tests/fuzz/uncounted.cpp
 
 # Not editable: atheris instruments only what Python's own loaders import.
 $(FUZZED)/built: $(FUZZED)/libfuzzer.so CMakeLists.txt $(FILES)
