@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.report import Report
+from benchmarks.timing import processor
 from tamis.indexes import Expressions, parse_many
 from tamis.indexes.baselines import ONE_DIMENSION, Intervals
 from tamis.indexes.ps_tree import PSTree
@@ -67,14 +68,6 @@ def parsed(ends: Longs) -> Expressions:
     expressions, errors = parse_many([f"a between {low} and {high}" for low, high in ends.tolist()])
     assert not errors
     return expressions
-
-
-def processor(work: Callable[[], object]) -> float:
-    began = time.process_time()
-    kept = work()
-    taken = time.process_time() - began
-    del kept
-    return taken
 
 
 def rounds(works: dict[str, Callable[[], object]], count: int = _ROUNDS) -> dict[str, float]:
