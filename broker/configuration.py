@@ -3,7 +3,13 @@
 One model for every process of Tamis: what is wrong in it is refused where it enters, with the key and the value.
 """
 
+from pathlib import Path
+
 from pydantic import BaseModel, ConfigDict, Field, field_validator
+
+from tamis.broker.names import Names
+from tamis.codecs.formats import NotificationFormat
+from tamis.codecs.messages import EventFormat, Framing, TimeUnit
 
 PROTECTED = frozenset(
     {
@@ -47,9 +53,67 @@ class RegistrySettings(Section):
     extra: dict[str, str | int | float] = Field(default_factory=dict, repr=False)  # may hold a password
 
 
+class EventTopicSettings(Section):
+    """How an event topic's messages are read; a topic that is not configured is read by its messages' first bytes."""
+
+    framing: Framing = Framing.DETECT
+    schema_file: Path | None = None
+    """The Avro schema of raw messages."""
+    id: str | None = None
+    """The attribute that is an event's id."""
+    time: str | None = None
+    """The attribute that is an event's time."""
+    time_unit: TimeUnit = TimeUnit.MICROSECONDS
+
+    def format(self) -> EventFormat:
+        schema = None if self.schema_file is None else self.schema_file.read_text()
+        return EventFormat(self.framing, schema, self.id, self.time, self.time_unit)
+
+
+class NotificationSettings(Section):
+    """What notifications are, and the topics that are made for them."""
+
+    format: NotificationFormat = NotificationFormat.AVRO
+    partitions: int = Field(default=1, ge=1, le=1000)
+    retention_days: float = Field(default=7.0, gt=0)
+
+
+class BrokerSettings(Section):
+    """How a broker process works; none of it changes what is matched."""
+
+    engine: str = "pst-hash"
+    batch_events: int = Field(default=10_000, ge=1, le=1_000_000)
+    """In one transaction, at most."""
+    batch_bytes: int = Field(default=16 << 20, ge=1)
+    """Of events in one transaction, at most, but for one that is larger."""
+    batch_notifications: int = Field(default=100_000, ge=1)
+    """In one transaction, at most, but for an event that has more."""
+    batch_topics: int = Field(default=500, ge=1)
+    """How many notification topics a transaction touches, at most, but for an event that has more."""
+    batch_milliseconds: float = Field(default=5.0, ge=0)
+    """How long a batch waits for more events, from its first one on."""
+    rejected_share: float = Field(default=0.5, gt=0, le=1)
+    """If more than this share of the last 1,000 events is rejected, that is a wrong schema: the broker stops."""
+
+
 class Settings(Section):
     """The whole configuration of a process."""
 
+    prefix: str = "tamis"
+    """What all topics, groups and transactional ids begin with."""
     kafka: KafkaSettings = KafkaSettings()
     redis: RedisSettings = RedisSettings()
     schema_registry: RegistrySettings | None = None
+    notifications: NotificationSettings = NotificationSettings()
+    broker: BrokerSettings = BrokerSettings()
+    events: dict[str, EventTopicSettings] = Field(default_factory=dict)
+    """By topic."""
+
+    @field_validator("prefix")
+    @classmethod
+    def _check_prefix(cls, prefix: str) -> str:
+        return Names(prefix).prefix
+
+    @property
+    def names(self) -> Names:
+        return Names(self.prefix)

@@ -37,6 +37,9 @@ __all__ = [
     "UserScramCredentialUpsertion",
     "admin_client",
     "consumer",
+    "is_end",
+    "offset_of",
+    "place_of",
     "producer",
     "registered_schema",
     "registry_client",
@@ -70,6 +73,8 @@ _CONSUMER: Properties = {
     "fetch.queue.backoff.ms": 5,
 }
 
+_END_OF_PARTITION = KafkaError._PARTITION_EOF  # noqa: SLF001 - the client has no other name for it
+
 _REGISTRY: Properties = {"timeout": 10, "max.retries": 3}
 _NO_SUCH_SCHEMA = 40403
 
@@ -87,6 +92,31 @@ def producer(settings: KafkaSettings, transactional_id: str | None = None, prope
 def consumer(settings: KafkaSettings, group: str, properties: Properties = _NONE) -> Consumer:
     """A consumer that sees committed data only, and starts where its owner says."""
     return Consumer(_merged(settings, _CONSUMER, {"group.id": group}, properties), logger=_LOG)
+
+
+def is_end(message: Message) -> bool:
+    """Whether it says that its partition has nothing more just now, instead of being a record; other errors are raised."""
+    error = message.error()
+    if error is None:
+        return False
+    if error.code() == _END_OF_PARTITION:
+        return True
+    raise KafkaException(error)
+
+
+def place_of(message: Message) -> tuple[str, int]:
+    """Topic and partition."""
+    topic, partition = message.topic(), message.partition()
+    if topic is None or partition is None:
+        raise ValueError("a message that was not received has no place")
+    return topic, partition
+
+
+def offset_of(message: Message) -> int:
+    offset = message.offset()
+    if offset is None:
+        raise ValueError("a message that was not received has no offset")
+    return offset
 
 
 def registry_client(settings: RegistrySettings) -> "SchemaRegistryClient":

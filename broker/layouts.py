@@ -1,0 +1,25 @@
+"""The layout, as the topic has it: how a cluster's work is cut, for every process the same."""
+
+from tamis.broker.configuration import Settings
+from tamis.broker.errors import ConflictError
+from tamis.broker.kafka import TopicPartition
+from tamis.broker.reading import BEGINNING, records
+from tamis.codecs.errors import RecordError
+from tamis.codecs.layout import KEY, Layout
+
+
+def read_layout(settings: Settings) -> Layout | None:
+    """The newest one, None if none was written. MissingError if there is no topic for it."""
+    newest = None
+    for record in records(settings.kafka, [TopicPartition(settings.names.layout, 0, BEGINNING)]):
+        value = record.value()
+        if record.key() != KEY or value is None:
+            continue
+        try:
+            newest = Layout.decode(value)
+        except RecordError as error:
+            raise ConflictError(
+                f"The layout at offset {record.offset()} of {settings.names.layout} cannot be read: {error}. "
+                "Was it written by a newer version of Tamis?"
+            ) from error
+    return newest

@@ -1,0 +1,80 @@
+"""Reading topics from here to there, as anyone may who is no member of a group.
+
+A topic's last offsets may be transaction markers, aborted data, or compacted away, so "until the record before the end"
+might never come: what ends a partition is Kafka's own word that nothing more was there.
+"""
+
+import time
+from collections.abc import Iterable, Iterator, Mapping
+
+from tamis.broker.configuration import KafkaSettings
+from tamis.broker.errors import MissingError, UnreachableError
+from tamis.broker.kafka import (
+    Consumer,
+    KafkaException,
+    Message,
+    TopicPartition,
+    admin_client,
+    consumer,
+    is_end,
+    offset_of,
+    place_of,
+)
+
+BEGINNING = -2
+"""As an offset: wherever the log begins."""
+_POLL_SECONDS = 0.5
+_NO_GROUP = "tamis-reader"
+"""Readers commit nothing and join nothing; the client wants a name all the same."""
+
+
+def partitions_of(settings: KafkaSettings, topic: str, seconds: float = 10.0) -> list[int]:
+    """Its partitions' numbers. MissingError if there is no such topic."""
+    try:
+        found = admin_client(settings).list_topics(topic, timeout=seconds).topics[topic]
+    except KafkaException as error:
+        raise UnreachableError(
+            f"Kafka at {settings.bootstrap_servers} does not answer: {error.args[0].str()}"
+        ) from error
+    if found.error is not None:
+        raise MissingError(f"There is no topic {topic}: {found.error.str()}.")
+    return sorted(found.partitions)
+
+
+def records(
+    settings: KafkaSettings,
+    starts: Iterable[TopicPartition],
+    ends: Mapping[tuple[str, int], int] | None = None,
+    seconds: float = 30.0,
+) -> Iterator[Message]:
+    """Committed records from each start up to its end (exclusive), or up to what is there now.
+
+    Of one partition in its order. UnreachableError if for so many seconds nothing comes.
+    """
+    assigned = list(starts)
+    left = {(start.topic, start.partition) for start in assigned}
+    client = consumer(settings, _NO_GROUP, {"enable.partition.eof": True})
+    try:
+        client.assign(assigned)
+        while left:
+            message = _next(client, seconds, left)
+            place = place_of(message)
+            end = None if ends is None else ends.get(place)
+            if is_end(message) or (end is not None and offset_of(message) >= end - 1):
+                left.discard(place)
+            if not is_end(message) and (end is None or offset_of(message) < end):
+                yield message
+    finally:
+        client.close()
+
+
+def _next(client: Consumer, seconds: float, left: Iterable[tuple[str, int]]) -> Message:
+    deadline = time.monotonic() + seconds
+    while (message := client.poll(_POLL_SECONDS)) is None:
+        if time.monotonic() > deadline:
+            raise UnreachableError(f"Kafka sent nothing for {seconds:g} s of {_told(left)}.")
+    return message
+
+
+def _told(places: Iterable[tuple[str, int]]) -> str:
+    return ", ".join(f"{topic} [{partition}]" for topic, partition in sorted(places))
