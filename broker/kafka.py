@@ -95,7 +95,7 @@ def consumer(settings: KafkaSettings, group: str, properties: Properties = _NONE
 
 
 def is_end(message: Message) -> bool:
-    """Whether it says that its partition has nothing more just now, instead of being a record; other errors are raised."""
+    """Whether it is no record, but says that its partition has nothing more just now. Other errors are raised."""
     error = message.error()
     if error is None:
         return False
