@@ -5,14 +5,15 @@ The settings here are what exactly-once delivery rests on, so they are no caller
 """
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
+from confluent_kafka import Consumer, IsolationLevel, KafkaError, KafkaException, Message, Producer, TopicPartition
 from confluent_kafka.admin import (
     AdminClient,
     NewTopic,
+    OffsetSpec,
     ScramCredentialInfo,
     ScramMechanism,
     UserScramCredentialUpsertion,
@@ -24,6 +25,11 @@ if TYPE_CHECKING:
     from confluent_kafka.schema_registry import Schema, SchemaRegistryClient
 
 __all__ = [
+    "FORBIDDEN",
+    "LOG_WENT_BACK",
+    "SLOT_TAKEN",
+    "TOO_LARGE",
+    "TOO_OLD",
     "AdminClient",
     "Consumer",
     "KafkaError",
@@ -37,7 +43,9 @@ __all__ = [
     "UserScramCredentialUpsertion",
     "admin_client",
     "consumer",
+    "end_offsets",
     "is_end",
+    "is_end_of_partition",
     "offset_of",
     "place_of",
     "producer",
@@ -73,7 +81,24 @@ _CONSUMER: Properties = {
     "fetch.queue.backoff.ms": 5,
 }
 
-_END_OF_PARTITION = KafkaError._PARTITION_EOF  # noqa: SLF001 - the client has no other name for it
+# The client's own errors have no other names.
+_END_OF_PARTITION = KafkaError._PARTITION_EOF  # noqa: SLF001
+LOG_WENT_BACK = frozenset(
+    {KafkaError._AUTO_OFFSET_RESET, KafkaError._LOG_TRUNCATION, KafkaError.OFFSET_OUT_OF_RANGE}  # noqa: SLF001
+)
+"""What a reader is told whose records are gone."""
+SLOT_TAKEN = frozenset({KafkaError.UNRELEASED_INSTANCE_ID, KafkaError.FENCED_INSTANCE_ID})
+TOO_LARGE = frozenset({KafkaError.MSG_SIZE_TOO_LARGE})
+TOO_OLD = frozenset({KafkaError.UNSUPPORTED_VERSION, KafkaError._UNSUPPORTED_FEATURE})  # noqa: SLF001
+FORBIDDEN = frozenset(
+    {
+        *(KafkaError.GROUP_AUTHORIZATION_FAILED, KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED),
+        *(KafkaError.CLUSTER_AUTHORIZATION_FAILED, KafkaError.SASL_AUTHENTICATION_FAILED),
+    }
+)
+"""What no waiting mends, whoever asks. A topic's own authorization is not among them: one topic may be another's."""
+_ADMIN_SECONDS = 10.0
+_LATEST: OffsetSpec = OffsetSpec.latest()  # type: ignore[no-untyped-call]
 
 _REGISTRY: Properties = {"timeout": 10, "max.retries": 3}
 _NO_SUCH_SCHEMA = 40403
@@ -99,9 +124,22 @@ def is_end(message: Message) -> bool:
     error = message.error()
     if error is None:
         return False
-    if error.code() == _END_OF_PARTITION:
+    if is_end_of_partition(error):
         return True
     raise KafkaException(error)
+
+
+def is_end_of_partition(error: KafkaError) -> bool:
+    return error.code() == _END_OF_PARTITION
+
+
+def end_offsets(admin: AdminClient, topic: str, partitions: Iterable[int]) -> dict[int, int]:
+    """The high watermarks: whatever was acknowledged before is below. KafkaException if one cannot be told."""
+    latest = {TopicPartition(topic, partition): _LATEST for partition in partitions}
+    futures = admin.list_offsets(
+        latest, isolation_level=IsolationLevel.READ_UNCOMMITTED, request_timeout=_ADMIN_SECONDS
+    )
+    return {place.partition: future.result().offset for place, future in futures.items()}
 
 
 def place_of(message: Message) -> tuple[str, int]:

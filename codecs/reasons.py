@@ -76,6 +76,10 @@ class Refusal:
     detail: str = ""
     """What the schema registry or the schema says, where the reason lies there."""
 
-    def __str__(self) -> str:
-        told = f"message {self.position}: {_WHY[self.reason]} (byte {self.byte})"
+    @property
+    def why(self) -> str:
+        told = f"{_WHY[self.reason]} (byte {self.byte})"
         return f"{told}: {self.detail}" if self.detail else told
+
+    def __str__(self) -> str:
+        return f"message {self.position}: {self.why}"

@@ -1,0 +1,170 @@
+"""Events of the partitions that this process owns, each once, from where the group stands.
+
+The client is never left to choose where to start: during a rebalance it may take an offset that it could not fetch in
+time for one that does not exist, and would then read everything again, or lose what is there.
+"""
+
+import logging
+from collections.abc import Callable, Iterable, Sequence
+
+from tamis.broker.errors import BrokerError, ConflictError
+from tamis.broker.kafka import LOG_WENT_BACK, Consumer, KafkaException, Message, TopicPartition, offset_of, place_of
+from tamis.broker.transactions import RebuildError, Verdict, last_word, verdict
+
+_COMMITTED_SECONDS = 30.0
+_LOG = logging.getLogger(__name__)
+
+Place = tuple[str, int]
+"""Topic and partition."""
+Policy = Callable[[Sequence[TopicPartition]], None]
+"""Is given partitions with what is committed, and sets the offset of those for which nothing is."""
+
+
+class EventSource:
+    """What a member of a group polls. Records that are already processed, or no longer this process's, do not appear."""
+
+    def __init__(self, client: Consumer, topics: Sequence[str], on_first_start: Policy, before_start: Policy) -> None:
+        """`before_start` is given partitions that came, before it is asked what is committed for them."""
+        self._client = client
+        self._on_first_start = on_first_start
+        self._before_start = before_start
+        self._next: dict[Place, int] = {}
+        self._metadata: dict[Place, str] = {}
+        self._held: list[Message] = []
+        self._failure: BaseException | None = None
+        self.assignments = 0
+        """How often partitions came or went."""
+        client.subscribe(list(topics), on_assign=self._assigned, on_revoke=self._revoked, on_lost=self._lost)
+
+    @property
+    def owned(self) -> Iterable[Place]:
+        return self._next.keys()
+
+    def metadata(self, place: Place) -> str:
+        """What was committed beside the offset that a partition was begun at."""
+        return self._metadata.get(place, "")
+
+    def position(self, place: Place) -> int:
+        """The next offset of a partition that was handed out or held back."""
+        return min(
+            (offset_of(message) for message in self._held if place_of(message) == place), default=self._next[place]
+        )
+
+    def poll(self, seconds: float, most: int) -> list[Message]:
+        """What is held back and what comes: the first of it in so many seconds, the rest if it is here already."""
+        if not self._held:
+            self._accept(self._client.poll(seconds))
+        if len(self._held) < most:
+            self._accept(*self._client.consume(most - len(self._held), 0))
+        return self._released(most)
+
+    def gather(self, messages: list[Message], seconds: float, most: int) -> list[Message]:
+        """These, as far as they are still owned, and what else comes in so many seconds."""
+        self._held[:0] = messages
+        if len(self._held) < most:
+            self._accept(*self._client.consume(most - len(self._held), seconds))
+        return self._released(most)
+
+    def hold_back(self, messages: Sequence[Message]) -> None:
+        """Take back what there was no room for: the next time it comes first."""
+        self._held[:0] = messages
+
+    def rewind(self) -> None:
+        """Go back to what is committed, after an abort. Forgetting this would lose events."""
+        self._held.clear()
+        if not self._next:
+            return
+        for place in self._committed([TopicPartition(*place) for place in self._next]):
+            if place.offset < 0:
+                raise RebuildError(f"no offset is committed for {place.topic} [{place.partition}], which was begun")
+            self._next[place.topic, place.partition] = place.offset
+            self._client.seek(place)
+
+    def _released(self, most: int) -> list[Message]:
+        if self._failure is not None:
+            raise self._failure
+        released, self._held = self._held[:most], self._held[most:]
+        return released
+
+    def _accept(self, *messages: Message | None) -> None:
+        for message in messages:
+            if message is None or self._is_told(message):
+                continue
+            place, offset = place_of(message), offset_of(message)
+            # One poll may hand out what it fetched before a partition went and came back, and then fetch it again.
+            if offset >= self._next.get(place, offset + 1):
+                self._next[place] = offset + 1
+                self._held.append(message)
+
+    def _is_told(self, message: Message) -> bool:
+        """Whether it is no record but an error, which is told or raised."""
+        error = message.error()
+        if error is None:
+            return False
+        match verdict(error):
+            case Verdict.STOP:
+                raise last_word(error)
+            case _ if error.code() in LOG_WENT_BACK:
+                raise ConflictError(
+                    f"Events of {message.topic()} [{message.partition()}] are gone that were not matched: "
+                    f"{error.str()}. tamis topics set-start says where to go on."
+                )
+            case _ if error.fatal():
+                raise RebuildError(error.str())
+            case _:
+                _LOG.warning("while polling events: %s", error.str())
+        return True
+
+    def _assigned(self, client: Consumer, partitions: list[TopicPartition]) -> None:
+        # What is raised here would not come out of the poll that this is called by.
+        try:
+            self._before_start(partitions)
+            starts = self._committed(partitions)
+            self._metadata |= {(at.topic, at.partition): at.metadata or "" for at in starts}
+            fresh = [start for start in starts if start.offset < 0]
+            if fresh:
+                self._on_first_start(fresh)
+            client.incremental_assign(starts)
+            if fresh:
+                client.commit(offsets=fresh, asynchronous=False)
+            self._next |= {(at.topic, at.partition): at.offset for at in starts}
+            self.assignments += 1
+            _LOG.info("assigned %s", ", ".join(f"{at.topic} [{at.partition}] from {at.offset}" for at in starts))
+        except (BrokerError, RebuildError) as error:
+            self._failure = error
+        except KafkaException as error:
+            self._failure = RebuildError(error.args[0].str())
+
+    def _revoked(self, client: Consumer, partitions: list[TopicPartition]) -> None:
+        self._forget(partitions)
+        client.incremental_unassign(partitions)
+        _LOG.info("revoked %s", _told(partitions))
+
+    def _lost(self, client: Consumer, partitions: list[TopicPartition]) -> None:
+        self._forget(partitions)
+        client.incremental_unassign(partitions)
+        _LOG.warning("lost %s", _told(partitions))
+
+    def _forget(self, partitions: Iterable[TopicPartition]) -> None:
+        for place in {(partition.topic, partition.partition) for partition in partitions}:
+            self._next.pop(place, None)
+            self._metadata.pop(place, None)
+        self._held = [message for message in self._held if place_of(message) in self._next]
+        self.assignments += 1
+
+    def _committed(self, partitions: Sequence[TopicPartition]) -> list[TopicPartition]:
+        """Waits while a predecessor's transaction is being decided."""
+        if not partitions:
+            return []
+        try:
+            found = self._client.committed(list(partitions), _COMMITTED_SECONDS)
+        except KafkaException as error:
+            raise RebuildError(f"committed offsets cannot be learnt: {error.args[0].str()}") from error
+        for place in found:
+            if place.error is not None:
+                raise RebuildError(f"committed offsets cannot be learnt: {place.error.str()}")
+        return found
+
+
+def _told(partitions: Iterable[TopicPartition]) -> str:
+    return ", ".join(f"{partition.topic} [{partition.partition}]" for partition in partitions)

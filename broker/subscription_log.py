@@ -1,0 +1,204 @@
+"""The log of subscriptions, as one process follows it: to its end at the start, and to its end before each batch.
+
+Asking for the end *after* a batch was polled is what makes subscribing immediate: a subscription that Kafka had
+acknowledged before an event was sent lies below an end that is asked for after the event came. So the end is never
+remembered from before, and nothing is matched before all below it is applied.
+"""
+
+import logging
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+
+from tamis.broker.configuration import Settings
+from tamis.broker.errors import UnreachableError
+from tamis.broker.kafka import (
+    LOG_WENT_BACK,
+    KafkaException,
+    Message,
+    TopicPartition,
+    admin_client,
+    consumer,
+    end_offsets,
+    is_end_of_partition,
+    offset_of,
+)
+from tamis.broker.reading import BEGINNING
+from tamis.broker.subscription_state import InvalidRecord, SubscriptionState
+from tamis.codecs.layout import Layout
+from tamis.codecs.view import Position, View
+
+_BATCH = 10_000
+_WAIT_SECONDS = 0.05
+_PATIENCE_SECONDS = 60.0
+_WARNING_SECONDS = 5.0
+_UNREPORTED_MAX = 10_000
+_NO_GROUP = "tamis-subscriptions"
+"""It joins none; the client wants a name all the same."""
+
+_LOG = logging.getLogger(__name__)
+
+
+class LogWentBackError(Exception):
+    """Records that were applied are no longer in the log: what was built on them is void."""
+
+
+@dataclass(frozen=True, slots=True)
+class InvalidSubscription:
+    """A record of the log that is no subscription, as it came."""
+
+    partition: int
+    offset: int
+    key: bytes | None
+    value: bytes | None
+    invalid: InvalidRecord
+
+
+@dataclass(slots=True)
+class _Reached:
+    offset: int
+    leader_epoch: int = -1
+
+
+class SubscriptionLog:
+    """Follows the partitions of one shard, and applies what is in them to a state that it owns."""
+
+    def __init__(self, settings: Settings, layout: Layout, shard: int) -> None:
+        names = settings.names
+        self.topic = names.subscriptions
+        self.partitions = [number for number in range(layout.partitions) if number % layout.shards == shard]
+        self.state = SubscriptionState(layout, names, settings.broker.engine, settings.notifications.format)
+        self.invalid: deque[InvalidSubscription] = deque(maxlen=_UNREPORTED_MAX)
+        """The newest that were met, for whoever reports them."""
+        self.applied = 0
+        """How many records."""
+        self._layout = layout
+        self._settings = settings.kafka
+        self._admin = admin_client(settings.kafka)
+        self._reached = {partition: _Reached(0) for partition in self.partitions}
+        self._view: View | None = None
+        self._client = consumer(settings.kafka, _NO_GROUP, {"enable.partition.eof": True})
+        self._client.assign([TopicPartition(self.topic, partition, BEGINNING) for partition in self.partitions])
+
+    def close(self) -> None:
+        self._client.close()
+
+    @property
+    def view(self) -> View:
+        """How far each partition was applied."""
+        if self._view is None:
+            positions = [Position(number, at.offset, at.leader_epoch) for number, at in sorted(self._reached.items())]
+            self._view = View(self._layout.number, positions)
+        return self._view
+
+    def catch_up(self, tell: Callable[[int, int], None] | None = None, patience: float = _PATIENCE_SECONDS) -> View:
+        """Apply all that is acknowledged now, and return the view that this makes.
+
+        `tell` is given how many offsets are done, and how many there are. UnreachableError if the end cannot be
+        reached: a partition has no leader, or somebody's transaction is open in the log.
+        """
+        ends = self._ends(time.monotonic() + patience)
+        started = warned = time.monotonic()
+        first = {partition: self._reached[partition].offset for partition in self.partitions}
+        for partition, end in ends.items():
+            if end < self._reached[partition].offset:
+                raise LogWentBackError(
+                    f"{self.topic} [{partition}] ends at {end}, but was applied up to {self._reached[partition].offset}"
+                )
+        while behind := [number for number, end in ends.items() if self._reached[number].offset < end]:
+            moved = self._apply(self._take(_WAIT_SECONDS))
+            now = time.monotonic()
+            if moved:
+                started = now
+                if tell is not None:
+                    done = sum(min(self._reached[number].offset, end) - first[number] for number, end in ends.items())
+                    tell(done, sum(end - first[number] for number, end in ends.items()))
+            elif now - started > patience:
+                raise UnreachableError(f"{self._told(behind, ends)} for {patience:g} s. {_STALLED}")
+            elif now - warned > _WARNING_SECONDS:
+                warned = now
+                _LOG.warning("%s. %s", self._told(behind, ends), _STALLED)
+        return self.view
+
+    def drain(self) -> int:
+        """Apply what is here already, without asking for more; how many records that was."""
+        before = self.applied
+        self._apply(self._take(0))
+        return self.applied - before
+
+    def _ends(self, deadline: float) -> Mapping[int, int]:
+        while True:
+            try:
+                return end_offsets(self._admin, self.topic, self.partitions)
+            except KafkaException as error:
+                if time.monotonic() > deadline:
+                    raise UnreachableError(
+                        f"The end of {self.topic} cannot be learnt: {error.args[0].str()}"
+                    ) from error
+                _LOG.warning("the end of %s cannot be learnt, trying again: %s", self.topic, error.args[0].str())
+                time.sleep(_WAIT_SECONDS)
+
+    def _take(self, seconds: float) -> list[Message]:
+        """What is here; if nothing is, the first that comes in time."""
+        messages = self._client.consume(_BATCH, 0)
+        if messages or seconds <= 0:
+            return messages
+        first = self._client.poll(seconds)
+        return [] if first is None else [first, *self._client.consume(_BATCH, 0)]
+
+    def _apply(self, messages: Iterable[Message]) -> bool:
+        """Whether anything was reached that had not been."""
+        parts: dict[int, list[Message]] = {}
+        moved = False
+        for message in messages:
+            partition = message.partition()
+            if partition is None:
+                continue
+            if self._is_record(message):
+                parts.setdefault(partition, []).append(message)
+            moved = True
+        for partition, part in parts.items():
+            self._apply_part(partition, part)
+        return moved
+
+    def _is_record(self, message: Message) -> bool:
+        """Else it may say that there is no more just now, and how far that is: behind markers and compacted records."""
+        error = message.error()
+        if error is None:
+            return True
+        if error.code() in LOG_WENT_BACK:
+            raise LogWentBackError(f"{self.topic} [{message.partition()}]: {error.str()}")
+        if is_end_of_partition(error):
+            reached = self._reached[message.partition() or 0]
+            if offset_of(message) > reached.offset:
+                reached.offset = offset_of(message)
+                self._view = None
+        elif error.fatal():
+            raise KafkaException(error)
+        else:
+            _LOG.warning("%s [%s]: %s", self.topic, message.partition(), error.str())
+        return False
+
+    def _apply_part(self, partition: int, messages: list[Message]) -> None:
+        keys = [message.key() for message in messages]
+        values = [message.value() for message in messages]
+        for record in self.state.apply(partition, keys, values):
+            at = record.position
+            offset = offset_of(messages[at])
+            _LOG.warning("invalid subscription at %s [%d] %d: %s", self.topic, partition, offset, record.detail)
+            self.invalid.append(InvalidSubscription(partition, offset, keys[at], values[at], record))
+        last = messages[-1]
+        epoch = last.leader_epoch()
+        reached = self._reached[partition]
+        reached.offset = max(reached.offset, offset_of(last) + 1)
+        reached.leader_epoch = -1 if epoch is None else epoch
+        self.applied += len(messages)
+        self._view = None
+
+    def _told(self, behind: Iterable[int], ends: Mapping[int, int]) -> str:
+        places = ", ".join(f"[{number}] at {self._reached[number].offset} of {ends[number]}" for number in behind)
+        return f"{self.topic} cannot be read to its end: {places}"
+
+
+_STALLED = "A partition without a leader, or a transaction that somebody left open in it, has this effect."

@@ -1,0 +1,81 @@
+"""What to do about each error of a transaction, in one place.
+
+Four things can be done. The same call can be made again; the transaction can be aborted, and its events be read again;
+the clients can be thrown away, since after a fence or an unknown outcome nothing else is safe; or the process can stop,
+since only a human can mend it.
+"""
+
+import logging
+import time
+from collections.abc import Callable
+from enum import Enum, auto
+
+from tamis.broker.errors import BrokerError, ConflictError, InvalidError, UnreachableError
+from tamis.broker.kafka import FORBIDDEN, SLOT_TAKEN, TOO_OLD, KafkaError, KafkaException
+
+_LOG = logging.getLogger(__name__)
+_BUDGET_SECONDS = 30.0
+_PAUSE_SECONDS = 0.01
+
+
+class Verdict(Enum):
+    """What is to be done about an error."""
+
+    RETRY = auto()
+    ABORT = auto()
+    REBUILD = auto()
+    STOP = auto()
+
+
+class RebuildError(Exception):
+    """The clients cannot be used any more; what they had not committed is read again by new ones."""
+
+
+def verdict(error: KafkaError) -> Verdict:
+    if error.code() in FORBIDDEN or error.code() in SLOT_TAKEN or error.code() in TOO_OLD:
+        return Verdict.STOP
+    if error.fatal():
+        return Verdict.REBUILD
+    if error.txn_requires_abort():
+        return Verdict.ABORT
+    return Verdict.RETRY if error.retriable() else Verdict.REBUILD
+
+
+def last_word(error: KafkaError) -> BrokerError:
+    """Why a process stops, for a human."""
+    if error.code() in SLOT_TAKEN:
+        return ConflictError(
+            f"Another process has this slot: {error.str()}. Give each process a --slot of its own, or none."
+        )
+    if error.code() in TOO_OLD:
+        return InvalidError(f"Kafka 4.0 or newer is needed (the consumer protocol of KIP-848): {error.str()}.")
+    if error.code() in FORBIDDEN:
+        return InvalidError(f"Kafka forbids it: {error.str()}. Give this user the rights that docs/broker.md lists.")
+    return UnreachableError(f"Kafka: {error.str()}.")
+
+
+def transact(operation: Callable[..., object], *args: object, seconds: float = _BUDGET_SECONDS) -> bool:
+    """Make a call of a transactional producer until it is decided: True if it is done, False if an abort is needed.
+
+    RebuildError if the producer is not to be used again; a BrokerError if the process is to stop. A commit whose
+    outcome is not known is never answered with an abort: the same commit is asked for again.
+    """
+    deadline = time.monotonic() + seconds
+    while True:
+        try:
+            operation(*args)
+        except KafkaException as raised:
+            error: KafkaError = raised.args[0]
+            match verdict(error):
+                case Verdict.STOP:
+                    raise last_word(error) from raised
+                case Verdict.ABORT:
+                    _LOG.warning("a transaction must be aborted: %s", error.str())
+                    return False
+                case Verdict.RETRY if time.monotonic() < deadline:
+                    _LOG.info("trying again: %s", error.str())
+                    time.sleep(_PAUSE_SECONDS)
+                case _:
+                    raise RebuildError(error.str()) from raised
+        else:
+            return True
