@@ -8,7 +8,16 @@ import logging
 from collections.abc import Callable, Iterable, Sequence
 
 from tamis.broker.errors import BrokerError, ConflictError
-from tamis.broker.kafka import LOG_WENT_BACK, Consumer, KafkaException, Message, TopicPartition, offset_of, place_of
+from tamis.broker.kafka import (
+    LOG_WENT_BACK,
+    Consumer,
+    KafkaException,
+    Message,
+    TopicPartition,
+    is_fatal,
+    offset_of,
+    place_of,
+)
 from tamis.broker.transactions import RebuildError, Verdict, last_word, verdict
 
 _COMMITTED_SECONDS = 30.0
@@ -21,13 +30,11 @@ Policy = Callable[[Sequence[TopicPartition]], None]
 
 
 class EventSource:
-    """What a member of a group polls. Records that are already processed, or no longer this process's, do not appear."""
+    """What a member of a group polls: no record that was processed before, none of a partition that has gone."""
 
-    def __init__(self, client: Consumer, topics: Sequence[str], on_first_start: Policy, before_start: Policy) -> None:
-        """`before_start` is given partitions that came, before it is asked what is committed for them."""
+    def __init__(self, client: Consumer, topics: Sequence[str], on_first_start: Policy) -> None:
         self._client = client
         self._on_first_start = on_first_start
-        self._before_start = before_start
         self._next: dict[Place, int] = {}
         self._metadata: dict[Place, str] = {}
         self._held: list[Message] = []
@@ -109,7 +116,7 @@ class EventSource:
                     f"Events of {message.topic()} [{message.partition()}] are gone that were not matched: "
                     f"{error.str()}. tamis topics set-start says where to go on."
                 )
-            case _ if error.fatal():
+            case _ if is_fatal(error):
                 raise RebuildError(error.str())
             case _:
                 _LOG.warning("while polling events: %s", error.str())
@@ -118,7 +125,6 @@ class EventSource:
     def _assigned(self, client: Consumer, partitions: list[TopicPartition]) -> None:
         # What is raised here would not come out of the poll that this is called by.
         try:
-            self._before_start(partitions)
             starts = self._committed(partitions)
             self._metadata |= {(at.topic, at.partition): at.metadata or "" for at in starts}
             fresh = [start for start in starts if start.offset < 0]

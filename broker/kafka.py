@@ -9,7 +9,16 @@ from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from confluent_kafka import Consumer, IsolationLevel, KafkaError, KafkaException, Message, Producer, TopicPartition
+from confluent_kafka import (
+    Consumer,
+    IsolationLevel,
+    KafkaError,
+    KafkaException,
+    Message,
+    Producer,
+    TopicCollection,
+    TopicPartition,
+)
 from confluent_kafka.admin import (
     AdminClient,
     NewTopic,
@@ -25,11 +34,12 @@ if TYPE_CHECKING:
     from confluent_kafka.schema_registry import Schema, SchemaRegistryClient
 
 __all__ = [
+    "FENCED",
     "FORBIDDEN",
     "LOG_WENT_BACK",
-    "SLOT_TAKEN",
     "TOO_LARGE",
     "TOO_OLD",
+    "TRANSACTION_SECONDS",
     "AdminClient",
     "Consumer",
     "KafkaError",
@@ -46,11 +56,13 @@ __all__ = [
     "end_offsets",
     "is_end",
     "is_end_of_partition",
+    "is_fatal",
     "offset_of",
     "place_of",
     "producer",
     "registered_schema",
     "registry_client",
+    "topic_ids",
 ]
 
 PropertyValue = str | int | float | bool
@@ -71,7 +83,12 @@ _PRODUCER: Properties = {
     "retry.backoff.max.ms": 1000,
     "reconnect.backoff.max.ms": 500,
 }
-_TRANSACTIONS: dict[str, PropertyValue] = {"transaction.timeout.ms": 10_000, "message.timeout.ms": 9_000}
+TRANSACTION_SECONDS = 10.0
+"""For longer than this no transaction stays open: Kafka ends it."""
+_TRANSACTIONS: dict[str, PropertyValue] = {
+    "transaction.timeout.ms": round(TRANSACTION_SECONDS * 1000),
+    "message.timeout.ms": 9_000,
+}
 _CONSUMER: Properties = {
     "group.protocol": "consumer",  # KIP-848: heals by itself where the classic protocols can leave partitions unread
     "isolation.level": "read_committed",
@@ -87,7 +104,9 @@ LOG_WENT_BACK = frozenset(
     {KafkaError._AUTO_OFFSET_RESET, KafkaError._LOG_TRUNCATION, KafkaError.OFFSET_OUT_OF_RANGE}  # noqa: SLF001
 )
 """What a reader is told whose records are gone."""
-SLOT_TAKEN = frozenset({KafkaError.UNRELEASED_INSTANCE_ID, KafkaError.FENCED_INSTANCE_ID})
+FENCED = frozenset({KafkaError.PRODUCER_FENCED, KafkaError.INVALID_PRODUCER_EPOCH, KafkaError._FENCED})  # noqa: SLF001
+"""What a producer is told whose transactional id has a newer owner, or whose transaction took too long."""
+_FATAL = KafkaError._FATAL  # noqa: SLF001
 TOO_LARGE = frozenset({KafkaError.MSG_SIZE_TOO_LARGE})
 TOO_OLD = frozenset({KafkaError.UNSUPPORTED_VERSION, KafkaError._UNSUPPORTED_FEATURE})  # noqa: SLF001
 FORBIDDEN = frozenset(
@@ -129,6 +148,11 @@ def is_end(message: Message) -> bool:
     raise KafkaException(error)
 
 
+def is_fatal(error: KafkaError) -> bool:
+    """Whether the client that says so is of no more use."""
+    return error.fatal() or error.code() == _FATAL
+
+
 def is_end_of_partition(error: KafkaError) -> bool:
     return error.code() == _END_OF_PARTITION
 
@@ -155,6 +179,12 @@ def offset_of(message: Message) -> int:
     if offset is None:
         raise ValueError("a message that was not received has no offset")
     return offset
+
+
+def topic_ids(admin: AdminClient, topics: Iterable[str]) -> dict[str, str]:
+    """As Kafka prints them. KafkaException if there is no such topic."""
+    futures = admin.describe_topics(TopicCollection(list(topics)), request_timeout=_ADMIN_SECONDS)
+    return {topic: str(future.result().topic_id) for topic, future in futures.items()}
 
 
 def registry_client(settings: RegistrySettings) -> "SchemaRegistryClient":

@@ -22,6 +22,7 @@ from tamis.broker.kafka import (
     consumer,
     end_offsets,
     is_end_of_partition,
+    is_fatal,
     offset_of,
 )
 from tamis.broker.reading import BEGINNING
@@ -174,7 +175,7 @@ class SubscriptionLog:
             if offset_of(message) > reached.offset:
                 reached.offset = offset_of(message)
                 self._view = None
-        elif error.fatal():
+        elif is_fatal(error):
             raise KafkaException(error)
         else:
             _LOG.warning("%s [%s]: %s", self.topic, message.partition(), error.str())

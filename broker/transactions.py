@@ -11,7 +11,7 @@ from collections.abc import Callable
 from enum import Enum, auto
 
 from tamis.broker.errors import BrokerError, ConflictError, InvalidError, UnreachableError
-from tamis.broker.kafka import FORBIDDEN, SLOT_TAKEN, TOO_OLD, KafkaError, KafkaException
+from tamis.broker.kafka import FENCED, FORBIDDEN, TOO_OLD, TRANSACTION_SECONDS, KafkaError, KafkaException, is_fatal
 
 _LOG = logging.getLogger(__name__)
 _BUDGET_SECONDS = 30.0
@@ -30,11 +30,16 @@ class Verdict(Enum):
 class RebuildError(Exception):
     """The clients cannot be used any more; what they had not committed is read again by new ones."""
 
+    def __init__(self, message: str, error: KafkaError | None = None) -> None:
+        super().__init__(message)
+        self.error = error
+        """What Kafka said, if it did."""
+
 
 def verdict(error: KafkaError) -> Verdict:
-    if error.code() in FORBIDDEN or error.code() in SLOT_TAKEN or error.code() in TOO_OLD:
+    if error.code() in FORBIDDEN or error.code() in TOO_OLD:
         return Verdict.STOP
-    if error.fatal():
+    if is_fatal(error):
         return Verdict.REBUILD
     if error.txn_requires_abort():
         return Verdict.ABORT
@@ -43,15 +48,22 @@ def verdict(error: KafkaError) -> Verdict:
 
 def last_word(error: KafkaError) -> BrokerError:
     """Why a process stops, for a human."""
-    if error.code() in SLOT_TAKEN:
-        return ConflictError(
-            f"Another process has this slot: {error.str()}. Give each process a --slot of its own, or none."
-        )
     if error.code() in TOO_OLD:
         return InvalidError(f"Kafka 4.0 or newer is needed (the consumer protocol of KIP-848): {error.str()}.")
     if error.code() in FORBIDDEN:
         return InvalidError(f"Kafka forbids it: {error.str()}. Give this user the rights that docs/broker.md lists.")
     return UnreachableError(f"Kafka: {error.str()}.")
+
+
+def refuse_if_replaced(error: KafkaError, began: float) -> None:
+    """ConflictError if a producer was fenced in a transaction that is too young for Kafka to have ended it.
+
+    Then another process took over its name: the newer one stays, since it may replace a machine that is cut off.
+    """
+    if error.code() in FENCED and time.monotonic() - began < TRANSACTION_SECONDS:
+        raise ConflictError(
+            f"Another process has taken this slot: {error.str()}. Give each process a --slot of its own, or none."
+        )
 
 
 def transact(operation: Callable[..., object], *args: object, seconds: float = _BUDGET_SECONDS) -> bool:
@@ -76,6 +88,6 @@ def transact(operation: Callable[..., object], *args: object, seconds: float = _
                     _LOG.info("trying again: %s", error.str())
                     time.sleep(_PAUSE_SECONDS)
                 case _:
-                    raise RebuildError(error.str()) from raised
+                    raise RebuildError(error.str(), error) from raised
         else:
             return True

@@ -24,6 +24,7 @@ from tamis.broker.kafka import (
     Producer,
     TopicPartition,
     consumer,
+    is_fatal,
     offset_of,
     place_of,
 )
@@ -33,7 +34,7 @@ from tamis.broker.message_batch import MessageBatch
 from tamis.broker.outlets import Outlets
 from tamis.broker.starting_points import StartingPoints
 from tamis.broker.subscription_log import SubscriptionLog
-from tamis.broker.transactions import RebuildError, transact
+from tamis.broker.transactions import RebuildError, refuse_if_replaced, transact
 from tamis.codecs.errors import RecordError
 from tamis.codecs.event_decoder import EventDecoder
 from tamis.codecs.headers import ID, VIEW, NotificationId, Rejection
@@ -44,6 +45,7 @@ _LOG = logging.getLogger(__name__)
 _IDLE_SECONDS = 0.2
 _CALL_SECONDS = 10.0
 _PRODUCE_SECONDS = 30.0
+_FLUSH_SECONDS = 2.0
 _MARKERS_SECONDS = 0.003
 """After a commit its markers are still being written; a transaction that begins earlier waits for longer than this."""
 _VIEW_SECONDS = 600.0
@@ -105,10 +107,11 @@ class Worker:
         group = names.group(layout.number, identity.shard)
         transactional_id = names.transactional_id(layout.number, identity.shard, identity.slot)
         self._producer: Producer = new_producer(settings.kafka, transactional_id)
-        self._is_ready = False
-        self._consumer = consumer(settings.kafka, group, {"group.instance.id": identity.slot})
+        # Ends what a predecessor of this name left open: only then can it be told where the group stands.
+        transact(self._producer.init_transactions, _CALL_SECONDS)
+        self._consumer = consumer(settings.kafka, group)
         points = StartingPoints(settings, layout, identity.shard)
-        self._source = EventSource(self._consumer, self._topics, points.choose, self._begin)
+        self._source = EventSource(self._consumer, self._topics, points.choose)
 
     def run(self, must_stop: Callable[[], bool]) -> None:
         """Until it must stop; what was begun is finished."""
@@ -127,15 +130,6 @@ class Worker:
     def close(self) -> None:
         """Leave the group; what is not committed is aborted by whoever comes under this name next."""
         self._consumer.close()
-
-    def _begin(self, _partitions: Sequence[TopicPartition]) -> None:
-        """End what a predecessor of this name left open: only then can its offsets be told.
-
-        Not before this process was taken into the group, since it would fence another one of its name that is alive.
-        """
-        if not self._is_ready:
-            transact(self._producer.init_transactions, _CALL_SECONDS)
-            self._is_ready = True
 
     def _follow_assignment(self) -> None:
         if self._source.assignments == self._assignments:
@@ -171,7 +165,14 @@ class Worker:
         done = batch.messages[: step.done]
         subscribers = self._subscribers(step)
         self._outlets.prepare(subscribers.values())
-        if self._commit(done, step, view, subscribers):
+        began = time.monotonic()
+        try:
+            is_committed = self._commit(done, step, view, subscribers)
+        except RebuildError as error:
+            if error.error is not None:
+                refuse_if_replaced(error.error, began)
+            raise
+        if is_committed:
             self._counts.events += step.events
             self._counts.notifications += len(step.groups)
             self._counts.rejected += len(step.refusals)
@@ -202,8 +203,8 @@ class Worker:
         except KafkaException as error:
             if error.args[0].code() in TOO_LARGE:
                 raise InvalidError(f"A notification is too large for Kafka: {error.args[0].str()}.") from error
-            if error.args[0].fatal():
-                raise RebuildError(error.args[0].str()) from error
+            if is_fatal(error.args[0]):
+                raise RebuildError(error.args[0].str(), error.args[0]) from error
             _LOG.warning("a transaction must be aborted: %s", error.args[0].str())
         else:
             metadata = view.text if len(view.text) <= _METADATA_MAX else ""
@@ -215,6 +216,8 @@ class Worker:
                 for _ in range(reported):
                     self._log.invalid.popleft()
                 return True
+        # What is still under way would be dropped by the abort, and its sequence numbers be missed afterwards.
+        producer.flush(_FLUSH_SECONDS)
         transact(producer.abort_transaction, _CALL_SECONDS)
         return False
 

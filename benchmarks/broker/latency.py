@@ -1,0 +1,2 @@
+"""placeholder"""
+def measure_latency(*a): pass
