@@ -7,8 +7,9 @@ length is checked, and every message costs at most a multiple of its bytes.
 
 Notifications go the other way: matches are grouped by subscriber (`grouping`), and their bytes are put together from
 what a table has ready for each subscription and from the event's own, as they came (`notification_encoder`). Records of
-which there are few, such as subscriptions and layouts, are plain objects that write and read themselves, by the schemas
-in `schemas/`, of which every version that was ever released stays readable (`released`).
+which there are few, such as layouts, are plain objects that write and read themselves, by the schemas in `schemas/`, of
+which every version that was ever released stays readable (`released`). Subscriptions are, too, but many are read at
+once, into columns (`subscription_reader`).
 
 This layer may use `indexes`; it knows no Kafka and no Redis, only the bytes that travel through them.
 """

@@ -1,4 +1,4 @@
-from libc.stdint cimport uint32_t
+from libc.stdint cimport uint8_t, uint32_t
 from libcpp.string_view cimport string_view
 from libcpp.vector cimport vector
 
@@ -12,6 +12,7 @@ cdef struct Row:
 
 cdef class SubscriptionTable:
     cdef readonly object format
+    cdef bint avro
     # Each text once, whoever has it: names are alike, and tags are.
     cdef Vocabulary texts
     # By id.
@@ -20,6 +21,13 @@ cdef class SubscriptionTable:
     # How many read just now, without the GIL.
     cdef int readers
 
+    cdef int append_text(self, vector[char]& target, str name, tags) except -1
+    cdef int make_room(self, uint32_t id) except -1
+    cdef void set(self, uint32_t id, Row row) noexcept
+    cdef int set_all(
+        self, const uint32_t* ids, const uint32_t* subscribers, const uint8_t* told, const vector[char]& text,
+        const vector[size_t]& ends,
+    ) except -1
     cdef int check_writable(self) except -1
 
 

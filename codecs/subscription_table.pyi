@@ -1,5 +1,8 @@
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import final
+
+import numpy as np
+from numpy.typing import NDArray
 
 from tamis.codecs.formats import NotificationFormat
 
@@ -9,6 +12,14 @@ class SubscriptionTable:
     @property
     def format(self) -> NotificationFormat: ...
     def put(self, id: int, subscriber: int, name: str, tags: Mapping[str, str] = ..., scores: bool = False) -> None: ...
+    def put_many(
+        self,
+        ids: NDArray[np.uint32],
+        subscribers: NDArray[np.uint32],
+        names: Iterable[str],
+        tags: Iterable[Mapping[str, str]],
+        scores: NDArray[np.bool_],
+    ) -> None: ...
     def delete(self, id: int) -> None: ...
     def subscriber(self, id: int) -> int: ...
     def memory_bytes(self) -> int: ...

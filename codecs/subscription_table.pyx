@@ -5,11 +5,13 @@ the bytes that a notification will have, so that a match is told by copying them
 """
 
 cimport cython
-from libc.stdint cimport uint32_t
+from libc.stdint cimport uint8_t, uint32_t
 from libcpp.string_view cimport string_view
 from libcpp.vector cimport vector
 
 from types import MappingProxyType
+
+import numpy as np
 
 from tamis.codecs.formats import NotificationFormat
 from tamis.indexes.errors import IndexBusy
@@ -33,6 +35,7 @@ cdef class SubscriptionTable:
 
     def __cinit__(self, format=NotificationFormat.AVRO):
         self.format = NotificationFormat(format)
+        self.avro = self.format is NotificationFormat.AVRO
         self.texts = Vocabulary()
 
     def put(self, id, subscriber, name, tags=EMPTY, scores=False):
@@ -40,23 +43,41 @@ cdef class SubscriptionTable:
         cdef uint32_t key = id, number = subscriber
         cdef bint told = scores
         cdef vector[char] text
-        cdef Row row
-        if number >= SUBSCRIBERS_MAX:
-            raise OverflowError(f"a subscriber's number is below 2**31, not {subscriber}")
-        if self.format is NotificationFormat.AVRO:
-            append_avro(text, name, tags)
-        else:
-            append_json(text, name, tags)
+        cdef uint32_t text_id
+        check_subscriber(number)
+        self.append_text(text, name, tags)
         self.check_writable()
-        if key >= self.rows.size():
-            self.rows.resize(<size_t>key + 1, Row(NO_STRING, 0))
-        row.text = self.texts.table.intern(string_view(text.data(), text.size()))
-        row.subscriber = number << 1 | told
-        if self.rows[key].text != NO_STRING:
-            self.texts.table.release(self.rows[key].text)
-        else:
-            self.count += 1
-        self.rows[key] = row
+        self.make_room(key)
+        text_id = self.texts.table.intern(string_view(text.data(), text.size()))
+        self.set(key, Row(text_id, number << 1 | told))
+
+    def put_many(self, ids, subscribers, names, tags, scores):
+        """The same of many, in columns that are equally long, ids and subscribers as arrays of uint32.
+
+        Of an id that is there twice the last one counts. If one cannot be taken, none is.
+        """
+        cdef const uint32_t[::1] keys = np.ascontiguousarray(ids)
+        cdef const uint32_t[::1] numbers = np.ascontiguousarray(subscribers)
+        cdef const uint8_t[::1] told = np.ascontiguousarray(scores, np.bool_).view(np.uint8)
+        cdef list all_names = list(names), all_tags = list(tags)
+        cdef Py_ssize_t place, count = keys.shape[0]
+        cdef vector[char] text
+        cdef vector[size_t] ends
+        if not count == numbers.shape[0] == told.shape[0] == len(all_names) == len(all_tags):
+            raise ValueError(
+                f"columns are equally long, not {count} ids, {len(numbers)} subscribers, {len(all_names)} names, "
+                f"{len(all_tags)} tags and {len(told)} scores"
+            )
+        if count == 0:
+            return
+        ends.reserve(count)
+        for place in range(count):
+            check_subscriber(numbers[place])
+            self.append_text(text, all_names[place], all_tags[place])
+            ends.push_back(text.size())
+        self.check_writable()
+        self.make_room(np.max(keys))
+        self.set_all(&keys[0], &numbers[0], &told[0], text, ends)
 
     def delete(self, id):
         """Forgets the subscription of an id. KeyError if there is none."""
@@ -85,10 +106,52 @@ cdef class SubscriptionTable:
     def __contains__(self, id):
         return isinstance(id, int) and 0 <= id < self.rows.size() and holds(self, id)
 
+    cdef int append_text(self, vector[char]& target, str name, tags) except -1:
+        return append_avro(target, name, tags) if self.avro else append_json(target, name, tags)
+
+    cdef int make_room(self, uint32_t id) except -1:
+        if id >= self.rows.size():
+            self.rows.resize(<size_t>id + 1, Row(NO_STRING, 0))
+        return 0
+
+    cdef void set(self, uint32_t id, Row row) noexcept:
+        """In a row that is there."""
+        if self.rows[id].text != NO_STRING:
+            self.texts.table.release(self.rows[id].text)
+        else:
+            self.count += 1
+        self.rows[id] = row
+
+    cdef int set_all(
+        self, const uint32_t* ids, const uint32_t* subscribers, const uint8_t* told, const vector[char]& text,
+        const vector[size_t]& ends,
+    ) except -1:
+        """In rows that are there. Texts come first: they may not all find room."""
+        cdef vector[uint32_t] texts
+        cdef size_t place, start = 0
+        texts.reserve(ends.size())
+        try:
+            for place in range(ends.size()):
+                texts.push_back(self.texts.table.intern(string_view(text.data() + start, ends[place] - start)))
+                start = ends[place]
+        except BaseException:
+            for place in range(texts.size()):
+                self.texts.table.release(texts[place])
+            raise
+        for place in range(ends.size()):
+            self.set(ids[place], Row(texts[place], subscribers[place] << 1 | told[place]))
+        return 0
+
     cdef int check_writable(self) except -1:
         if self.readers > 0:
             raise IndexBusy("subscriptions cannot be written while notifications are grouped or encoded")
         return 0
+
+
+cdef inline int check_subscriber(uint32_t number) except -1:
+    if number >= SUBSCRIBERS_MAX:
+        raise OverflowError(f"a subscriber's number is below 2**31, not {number}")
+    return 0
 
 
 cdef int append_avro(vector[char]& target, str name, tags) except -1:

@@ -3,7 +3,8 @@
 import io
 import json
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 from typing import Any
 
 import fastavro
@@ -347,13 +348,71 @@ class TestTable:
         for turn in range(20):
             for number in range(1000):
                 table.put(number, number % 7, NAMES[(number + turn) % 5], TAGS[number % 4], scores=False)
+            names = [NAMES[(number + turn) % 5] for number in range(1000)]
+            tags = [TAGS[(number + turn) % 4] for number in range(1000)]
+            table.put_many(
+                np.arange(1000, dtype=np.uint32), np.zeros(1000, np.uint32), names, tags, np.zeros(1000, np.bool_)
+            )
         assert table.memory_bytes() <= before * 1.5
+
+    @pytest.mark.parametrize("ids", [np.array([1, -1]), np.array([1, 1 << 32]), [0.5, 1.0]])
+    def test_ids_of_another_type_are_not_made_to_fit(self, ids: Any) -> None:
+        table = table_of(1, 1)
+        with pytest.raises(ValueError, match="uint32"):
+            table.put_many(ids, np.zeros(2, np.uint32), ["a", "b"], [{}, {}], np.zeros(2, np.bool_))
+        assert len(table) == 1
 
     def test_names_and_tags_that_are_alike_are_held_once(self) -> None:
         table = SubscriptionTable()
         for number in range(100_000):
             table.put(number, number, "default", {"team": "a"})
         assert table.memory_bytes() / 100_000 <= 20
+
+    @pytest.mark.parametrize("kind", NotificationFormat)
+    def test_many_are_put_as_one_by_one(self, kind: NotificationFormat) -> None:
+        """Ids are there twice, and were there before."""
+        ids = [3, 1, 7, 3, 9, 1]
+        names = [NAMES[place % 5] for place in range(6)]
+        tags: list[Mapping[str, str]] = [TAGS[place % 4] for place in range(5)]
+        tags.append(MappingProxyType({"p": "q"}))
+        scores = [place % 2 == 0 for place in range(6)]
+        alone, together = table_of(4, 2, kind), table_of(4, 2, kind)
+        for row in zip(ids, range(6), names, tags, scores, strict=True):
+            alone.put(*row)
+        together.put_many(np.array(ids, np.uint32), np.arange(6, dtype=np.uint32), names, tags, np.array(scores))
+        assert len(alone) == len(together) == 6
+        matches, columns = matches_of([sorted({*ids, 0, 2})]), columns_of(1, kind)
+        groups = [grouped(matches, table) for table in (alone, together)]
+        assert groups[0].subscribers.tolist() == groups[1].subscribers.tolist()
+        assert list(encoded(groups[0], alone, columns)) == list(encoded(groups[1], together, columns))
+        together.put_many(np.zeros(0, np.uint32), np.zeros(0, np.uint32), [], [], np.zeros(0, np.bool_))
+        assert len(together) == 6
+
+    @pytest.mark.parametrize(
+        ("changed", "error"),
+        [
+            ({"subscribers": [0, 1 << 31]}, OverflowError),
+            ({"subscribers": [0]}, ValueError),
+            ({"ids": [1]}, ValueError),
+            ({"names": ["a"]}, ValueError),
+            ({"names": ["a", None]}, TypeError),
+            ({"names": ["a", b"b"]}, TypeError),
+            ({"names": ["a", "\ud800"]}, UnicodeEncodeError),
+            ({"tags": [{}]}, ValueError),
+            ({"tags": [{}, {"a": 1}]}, TypeError),
+            ({"scores": [True]}, ValueError),
+        ],
+    )
+    def test_of_many_all_are_taken_or_none(self, changed: dict[str, Any], error: type[Exception]) -> None:
+        table = table_of(4, 2)
+        before = table.memory_bytes()
+        columns: dict[str, Any] = {"ids": [0, 9], "subscribers": [0, 1], "names": ["n", "m"], "tags": [{}, {}]}
+        columns |= {"scores": [False, True]} | changed
+        columns |= {name: np.array(columns[name], np.uint32) for name in ("ids", "subscribers")}
+        with pytest.raises(error):
+            table.put_many(**columns)
+        assert (len(table), table.memory_bytes(), 9 in table) == (4, before, False)
+        assert table.subscriber(0) == 0
 
     @pytest.mark.parametrize(("id", "subscriber"), [(-1, 0), (1 << 32, 0), (0, -1), (0, 1 << 31)])
     def test_numbers_out_of_range_are_refused(self, id: int, subscriber: int) -> None:
