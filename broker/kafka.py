@@ -7,7 +7,7 @@ The settings here are what exactly-once delivery rests on, so they are no caller
 import logging
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from confluent_kafka import Consumer, IsolationLevel, KafkaError, KafkaException, Message, Producer, TopicPartition
 from confluent_kafka.admin import (
@@ -25,17 +25,21 @@ if TYPE_CHECKING:
     from confluent_kafka.schema_registry import Schema, SchemaRegistryClient
 
 __all__ = [
+    "EARLIEST",
     "FORBIDDEN",
+    "LATEST",
     "LOG_WENT_BACK",
     "SLOT_TAKEN",
     "TOO_LARGE",
     "TOO_OLD",
     "AdminClient",
     "Consumer",
+    "IsolationLevel",
     "KafkaError",
     "KafkaException",
     "Message",
     "NewTopic",
+    "OffsetSpec",
     "Producer",
     "ScramCredentialInfo",
     "ScramMechanism",
@@ -44,6 +48,7 @@ __all__ = [
     "admin_client",
     "consumer",
     "end_offsets",
+    "headers_of",
     "is_end",
     "is_end_of_partition",
     "offset_of",
@@ -98,7 +103,8 @@ FORBIDDEN = frozenset(
 )
 """What no waiting mends, whoever asks. A topic's own authorization is not among them: one topic may be another's."""
 _ADMIN_SECONDS = 10.0
-_LATEST: OffsetSpec = OffsetSpec.latest()  # type: ignore[no-untyped-call]
+EARLIEST: OffsetSpec = OffsetSpec.earliest()  # type: ignore[no-untyped-call]
+LATEST: OffsetSpec = OffsetSpec.latest()  # type: ignore[no-untyped-call]
 
 _REGISTRY: Properties = {"timeout": 10, "max.retries": 3}
 _NO_SUCH_SCHEMA = 40403
@@ -135,7 +141,7 @@ def is_end_of_partition(error: KafkaError) -> bool:
 
 def end_offsets(admin: AdminClient, topic: str, partitions: Iterable[int]) -> dict[int, int]:
     """The high watermarks: whatever was acknowledged before is below. KafkaException if one cannot be told."""
-    latest = {TopicPartition(topic, partition): _LATEST for partition in partitions}
+    latest = {TopicPartition(topic, partition): LATEST for partition in partitions}
     futures = admin.list_offsets(
         latest, isolation_level=IsolationLevel.READ_UNCOMMITTED, request_timeout=_ADMIN_SECONDS
     )
@@ -155,6 +161,12 @@ def offset_of(message: Message) -> int:
     if offset is None:
         raise ValueError("a message that was not received has no offset")
     return offset
+
+
+def headers_of(message: Message) -> list[tuple[str, bytes]]:
+    """Those that have a value; a name may come twice."""
+    found: Any = message.headers() or []
+    return [(name, value) for name, value in found if value is not None]
 
 
 def registry_client(settings: RegistrySettings) -> "SchemaRegistryClient":
