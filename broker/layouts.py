@@ -3,13 +3,14 @@
 from tamis.broker.configuration import Settings
 from tamis.broker.errors import ConflictError, MissingError
 from tamis.broker.kafka import TopicPartition
-from tamis.broker.reading import BEGINNING, records
+from tamis.broker.reading import BEGINNING, partitions_of, records
 from tamis.codecs.errors import RecordError
 from tamis.codecs.layout import KEY, Layout
 
 
 def read_layout(settings: Settings) -> Layout | None:
     """The newest one, None if none was written. MissingError if there is no topic for it."""
+    partitions_of(settings.kafka, settings.names.layout)  # a topic that is not there would be waited for
     newest = None
     for record in records(settings.kafka, [TopicPartition(settings.names.layout, 0, BEGINNING)]):
         value = record.value()
