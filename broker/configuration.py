@@ -3,9 +3,11 @@
 One model for every process of Tamis: what is wrong in it is refused where it enters, with the key and the value.
 """
 
+import json
 from pathlib import Path
+from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, field_validator
 
 from tamis.broker.names import Names
 from tamis.codecs.formats import NotificationFormat
@@ -19,6 +21,10 @@ PROTECTED = frozenset(
 )
 
 
+_POINTS: dict[str, JsonValue] = {"points": True}
+"""Of tables whose keys have points, for which variables of the environment have no room."""
+
+
 class Section(BaseModel):
     """A part of the configuration: read once, and unknown keys are refused."""
 
@@ -29,7 +35,17 @@ class KafkaSettings(Section):
     """`extra` holds librdkafka's own properties (security, timeouts) and goes to every client unchanged."""
 
     bootstrap_servers: str = "localhost:9092"
-    extra: dict[str, str] = Field(default_factory=dict, repr=False)  # may hold a password
+    extra: dict[str, str] = Field(default_factory=dict, repr=False, json_schema_extra=_POINTS)  # may hold a password
+
+    @field_validator("extra", mode="before")
+    @classmethod
+    def _spell_as_librdkafka(cls, extra: Any) -> Any:
+        """Numbers and truth values of TOML are the same properties."""
+        if not isinstance(extra, dict):
+            return extra
+        return {
+            key: json.dumps(value) if isinstance(value, bool | int | float) else value for key, value in extra.items()
+        }
 
     @field_validator("extra")
     @classmethod
@@ -41,16 +57,18 @@ class KafkaSettings(Section):
 
 
 class RedisSettings(Section):
-    """Where snapshots are kept."""
+    """Where snapshots are kept; `extra` holds redis-py's own options and goes to its client unchanged."""
 
     url: str = "redis://localhost:6379/0"
+    extra: dict[str, str | int | float | bool] = Field(default_factory=dict, repr=False)  # may hold a password
 
 
 class RegistrySettings(Section):
     """Where schemas are that messages name by id; `extra` goes to the registry's client unchanged."""
 
     url: str
-    extra: dict[str, str | int | float] = Field(default_factory=dict, repr=False)  # may hold a password
+    extra: dict[str, str | int | float] = Field(default_factory=dict, repr=False, json_schema_extra=_POINTS)
+    """May hold a password."""
 
 
 class EventTopicSettings(Section):

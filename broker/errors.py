@@ -5,6 +5,10 @@ class BrokerError(Exception):
     """What a user can mend; the message says how."""
 
 
+class ConfigurationError(BrokerError):
+    """A setting is wrong; the message names it and where it comes from."""
+
+
 class UnreachableError(BrokerError):
     """Kafka or Redis does not answer, or not in time."""
 

@@ -7,7 +7,7 @@ The settings here are what exactly-once delivery rests on, so they are no caller
 import logging
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from confluent_kafka import (
     Consumer,
@@ -34,18 +34,22 @@ if TYPE_CHECKING:
     from confluent_kafka.schema_registry import Schema, SchemaRegistryClient
 
 __all__ = [
+    "EARLIEST",
     "FENCED",
     "FORBIDDEN",
+    "LATEST",
     "LOG_WENT_BACK",
     "TOO_LARGE",
     "TOO_OLD",
     "TRANSACTION_SECONDS",
     "AdminClient",
     "Consumer",
+    "IsolationLevel",
     "KafkaError",
     "KafkaException",
     "Message",
     "NewTopic",
+    "OffsetSpec",
     "Producer",
     "ScramCredentialInfo",
     "ScramMechanism",
@@ -54,6 +58,7 @@ __all__ = [
     "admin_client",
     "consumer",
     "end_offsets",
+    "headers_of",
     "is_end",
     "is_end_of_partition",
     "is_fatal",
@@ -117,7 +122,8 @@ FORBIDDEN = frozenset(
 )
 """What no waiting mends, whoever asks. A topic's own authorization is not among them: one topic may be another's."""
 _ADMIN_SECONDS = 10.0
-_LATEST: OffsetSpec = OffsetSpec.latest()  # type: ignore[no-untyped-call]
+EARLIEST: OffsetSpec = OffsetSpec.earliest()  # type: ignore[no-untyped-call]
+LATEST: OffsetSpec = OffsetSpec.latest()  # type: ignore[no-untyped-call]
 
 _REGISTRY: Properties = {"timeout": 10, "max.retries": 3}
 _NO_SUCH_SCHEMA = 40403
@@ -159,7 +165,7 @@ def is_end_of_partition(error: KafkaError) -> bool:
 
 def end_offsets(admin: AdminClient, topic: str, partitions: Iterable[int]) -> dict[int, int]:
     """The high watermarks: whatever was acknowledged before is below. KafkaException if one cannot be told."""
-    latest = {TopicPartition(topic, partition): _LATEST for partition in partitions}
+    latest = {TopicPartition(topic, partition): LATEST for partition in partitions}
     futures = admin.list_offsets(
         latest, isolation_level=IsolationLevel.READ_UNCOMMITTED, request_timeout=_ADMIN_SECONDS
     )
@@ -185,6 +191,12 @@ def topic_ids(admin: AdminClient, topics: Iterable[str]) -> dict[str, str]:
     """As Kafka prints them. KafkaException if there is no such topic."""
     futures = admin.describe_topics(TopicCollection(list(topics)), request_timeout=_ADMIN_SECONDS)
     return {topic: str(future.result().topic_id) for topic, future in futures.items()}
+
+
+def headers_of(message: Message) -> list[tuple[str, bytes]]:
+    """Those that have a value; a name may come twice."""
+    found: Any = message.headers() or []
+    return [(name, value) for name, value in found if value is not None]
 
 
 def registry_client(settings: RegistrySettings) -> "SchemaRegistryClient":

@@ -1,15 +1,16 @@
 """The layout, as the topic has it: how a cluster's work is cut, for every process the same."""
 
 from tamis.broker.configuration import Settings
-from tamis.broker.errors import ConflictError
+from tamis.broker.errors import ConflictError, MissingError
 from tamis.broker.kafka import TopicPartition
-from tamis.broker.reading import BEGINNING, records
+from tamis.broker.reading import BEGINNING, partitions_of, records
 from tamis.codecs.errors import RecordError
 from tamis.codecs.layout import KEY, Layout
 
 
 def read_layout(settings: Settings) -> Layout | None:
     """The newest one, None if none was written. MissingError if there is no topic for it."""
+    partitions_of(settings.kafka, settings.names.layout)  # a topic that is not there would be waited for
     newest = None
     for record in records(settings.kafka, [TopicPartition(settings.names.layout, 0, BEGINNING)]):
         value = record.value()
@@ -23,3 +24,15 @@ def read_layout(settings: Settings) -> Layout | None:
                 "Was it written by a newer version of Tamis?"
             ) from error
     return newest
+
+
+def require_layout(settings: Settings) -> Layout:
+    """The newest one. MissingError says how one is made."""
+    advice = f"Make the topics first: tamis topics create (the prefix is {settings.prefix!r})."
+    try:
+        layout = read_layout(settings)
+    except MissingError as error:
+        raise MissingError(f"{error} {advice}") from error
+    if layout is None:
+        raise MissingError(f"No layout is written in {settings.names.layout}. {advice}")
+    return layout

@@ -234,7 +234,12 @@ def write_string(value: str, target: bytearray) -> None:
         data = value.encode()
     except UnicodeEncodeError:
         raise RecordError("bad_utf8", f"{value!r} has a lone surrogate, which no UTF-8 can hold") from None
-    write_bytes(data, target)
+    size = len(data)
+    if size < 64:  # noqa: PLR2004 - what one byte can tell, as most names and short texts need
+        target.append(size << 1)
+    else:
+        write_whole(size, target)
+    target += data
 
 
 def _read_boolean(source: Input) -> bool:

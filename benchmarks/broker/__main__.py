@@ -117,24 +117,26 @@ def measure_rates(
     for turn in range(rounds):
         began = time.perf_counter()
         first = began
+
         def stop(done: int) -> bool:
             nonlocal first
             if done == 0:
                 first = time.perf_counter()
             return done >= events
+
         copy(settings.kafka, f"bare-{turn}", settings.names.events, targets, settings.broker.batch_events, stop)
         bare = events / (time.perf_counter() - first)
         counts = Counts()
-        identity = Identity(
-            Layout(2 + turn, 1, 16, layout.topics, Limits(), layout.starts), 0, "benchmark"
-        )
+        identity = Identity(Layout(2 + turn, 1, 16, layout.topics, Limits(), layout.starts), 0, "benchmark")
         worker = Worker(settings, identity, log, EventDecoder(), counts)
         processor = 0.0
+
         def must_stop() -> bool:
             nonlocal first, processor
             if counts.events == 0:
                 first, processor = time.perf_counter(), time.process_time()
             return counts.events >= events
+
         worker.run(must_stop)
         seconds = time.perf_counter() - first
         processor = time.process_time() - processor

@@ -6,7 +6,10 @@ from collections.abc import Callable, Sequence
 from tamis.broker.configuration import KafkaSettings
 from tamis.broker.kafka import Message, TopicPartition, consumer, producer
 
-_HEADERS = [("tamis-id", b"1/AAAAAAAAAAAAAAAAAAAAAA/0/100000/subscriber-0"), ("tamis-view", b"1;1;" + b"0:65000:0," * 16)]
+_HEADERS = [
+    ("tamis-id", b"1/AAAAAAAAAAAAAAAAAAAAAA/0/100000/subscriber-0"),
+    ("tamis-view", b"1;1;" + b"0:65000:0," * 16),
+]
 _PREFIX = b"\xc3\x01" + bytes(70)
 """About what a notification has before its event."""
 

@@ -1,2 +1,5 @@
 """placeholder"""
-def measure_latency(*a): pass
+
+
+def measure_latency(*a):
+    pass

@@ -16,7 +16,7 @@ from typing import Self
 import pytest
 
 from broker_process import Faults
-from clusters import Cluster, Reader
+from broker_cluster import Cluster, Reader
 from oracle import Findings, examine
 from tamis.admin.local import LocalStack
 from tamis.codecs.event import Event

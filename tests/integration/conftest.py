@@ -3,9 +3,11 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
+from clusters import Cluster, made_cluster, remove_cluster
 from stacks import chosen_kind, running_stack
 from tamis.broker.configuration import Settings
 from tamis.broker.kafka import AdminClient, NewTopic, admin_client
+from tamis.indexes.limits import Limits
 
 
 @pytest.fixture(scope="session")
@@ -42,3 +44,17 @@ def make_topic(admin: AdminClient) -> Iterator[Callable[..., str]]:
     if made:
         for future in admin.delete_topics(made).values():
             future.result()
+
+
+@pytest.fixture
+def make_cluster(settings: Settings, admin: AdminClient) -> Iterator[Callable[..., Cluster]]:
+    """Makes a Tamis of its own, without a broker; its topics go with the test."""
+    prefixes: list[str] = []
+
+    def make(limits: Limits | None = None) -> Cluster:
+        prefixes.append(f"test-{uuid.uuid4().hex[:12]}")
+        return made_cluster(settings, admin, prefixes[-1], limits or Limits())
+
+    yield make
+    for prefix in prefixes:
+        remove_cluster(admin, prefix)

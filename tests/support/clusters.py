@@ -1,198 +1,49 @@
-"""A Tamis of its own on a Kafka, for tests: topics, a layout, broker processes, and what went through them."""
+"""A Tamis of its own on a shared Kafka: topics and a layout under a prefix that nothing else has."""
 
-import os
-import signal
-import subprocess
-import sys
-import threading
-import time
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Self
+from dataclasses import dataclass
 
-from broker_process import Faults, Plan
 from tamis.broker.configuration import Settings
-from tamis.broker.kafka import NewTopic, TopicPartition, admin_client, consumer, end_offsets, producer, topic_ids
-from tamis.broker.partitions import partition_of
-from tamis.broker.reading import BEGINNING, partitions_of, records
-from tamis.codecs.layout import KEY, Layout, Start
-from tamis.codecs.subscription import Subscription
+from tamis.broker.kafka import AdminClient, NewTopic, producer
+from tamis.codecs.layout import KEY, Layout
 from tamis.indexes.limits import Limits
 
-_PROGRAM = Path(__file__).with_name("broker_process.py")
-_SUBSCRIPTION_PARTITIONS = 4
-_EVENT_PARTITIONS = 4
-_SECONDS = 60.0
+PARTITIONS = 4
+_SECONDS = 15.0
 
 
+@dataclass(frozen=True)
 class Cluster:
-    """Topics of one prefix, with a layout, and nothing in them."""
-
-    def __init__(self, settings: Settings, prefix: str, folder: Path, shards: int = 1) -> None:
-        self.settings = settings.model_copy(update={"prefix": prefix})
-        self.names = self.settings.names
-        self.folder = folder
-        self.processes: dict[str, subprocess.Popen[bytes]] = {}
-        admin = admin_client(settings.kafka)
-        compacted = {"cleanup.policy": "compact", "min.compaction.lag.ms": "604800000"}
-        topics = [
-            NewTopic(self.names.layout, 1, config=compacted),
-            NewTopic(self.names.subscriptions, _SUBSCRIPTION_PARTITIONS, config=compacted),
-            NewTopic(self.names.events, _EVENT_PARTITIONS),
-            *(NewTopic(name, 1) for name in (self.names.views, self.names.rejected, self.names.undelivered)),
-        ]
-        for future in admin.create_topics(topics).values():
-            future.result()
-        self.layout = Layout(
-            1,
-            shards,
-            _SUBSCRIPTION_PARTITIONS,
-            topic_ids(admin, [self.names.subscriptions, self.names.events]),
-            Limits(),
-            [Start(self.names.events, partition, 0) for partition in range(_EVENT_PARTITIONS)],
-        )
-        self._producer = producer(settings.kafka)
-        self._admin = admin
-        self._lock = threading.Lock()
-        self.send(self.names.layout, self.layout.encode(), KEY, 0)
-        self.flush()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        for process in self.processes.values():
-            process.send_signal(signal.SIGCONT)
-            process.kill()
-            process.wait()
-
-    # What clients do.
-
-    def send(self, topic: str, value: bytes | None, key: bytes | None, partition: int) -> None:
-        self._producer.produce(topic, value, key, partition)
-
-    def flush(self) -> None:
-        """Until all is acknowledged."""
-        with self._lock:
-            assert self._producer.flush(_SECONDS) == 0
-
-    def subscribe(self, *subscriptions: Subscription) -> None:
-        """Acknowledged when this returns."""
-        for subscription in subscriptions:
-            self._write(subscription.subscriber, subscription.key, subscription.encode())
-        self.flush()
-
-    def unsubscribe(self, subscriber: str, name: str) -> None:
-        self._write(subscriber, f"{subscriber}/{name}".encode(), None)
-        self.flush()
-
-    def make_notification_topics(self, subscribers: Iterable[str]) -> None:
-        topics = [NewTopic(self.names.notifications(subscriber), 1) for subscriber in subscribers]
-        for future in self._admin.create_topics(topics).values():
-            future.result()
-
-    def _write(self, subscriber: str, key: bytes, value: bytes | None) -> None:
-        self.send(self.names.subscriptions, value, key, partition_of(subscriber, _SUBSCRIPTION_PARTITIONS))
-
-    # Processes.
-
-    def start(self, slot: str, shard: int = 0, faults: Faults | None = None, broken: str = "") -> None:
-        plan = Plan(self.settings.model_dump(mode="json"), shard, slot, faults or Faults(), broken)
-        file = self.folder / f"{slot}.json"
-        file.write_text(plan.text)
-        with self.log(slot).open("ab") as log:
-            environment = os.environ | {"TAMIS_STATE_DIR": str(self.folder)}
-            self.processes[slot] = subprocess.Popen(
-                [sys.executable, str(_PROGRAM), str(file)], stderr=log, stdin=subprocess.DEVNULL, env=environment
-            )
-
-    def log(self, slot: str) -> Path:
-        return self.folder / f"{slot}.log"
-
-    def told(self, words: str) -> int:
-        """How many lines of all logs have these words."""
-        return sum(words in line for log in self.folder.glob("*.log") for line in log.read_text().splitlines())
-
-    # What came of it.
-
-    def wait_until_done(self, seconds: float = _SECONDS) -> None:
-        """Until the group has committed the end of every event partition, and nothing is open there."""
-        deadline = time.monotonic() + seconds
-        group = self.names.group(self.layout.number, 0)
-        partitions = range(_EVENT_PARTITIONS)
-        client = consumer(self.settings.kafka, group)
-        try:
-            while True:
-                places = [TopicPartition(self.names.events, partition) for partition in partitions]
-                committed = {place.partition: place.offset for place in client.committed(places, _SECONDS)}
-                ends = end_offsets(self._admin, self.names.events, partitions)
-                if all(committed[partition] >= ends[partition] for partition in partitions):
-                    return
-                assert time.monotonic() < deadline, f"committed {committed} of {ends}"
-                time.sleep(0.1)
-        finally:
-            client.close()
-
-    def content(self, topic: str) -> Iterator[tuple[int, int, bytes | None, bytes | None]]:
-        """Partition, offset, key and value of all that is committed."""
-        places = [TopicPartition(topic, number, BEGINNING) for number in partitions_of(self.settings.kafka, topic)]
-        for record in records(self.settings.kafka, places):
-            partition, offset = record.partition(), record.offset()
-            assert partition is not None
-            assert offset is not None
-            yield partition, offset, record.key(), record.value()
-
-
-@dataclass
-class Seen:
-    """A notification, as a subscriber had it."""
-
-    topic: str
-    value: bytes
-    view: str
-    header: str
-    at: float
-
-
-@dataclass
-class Reader:
-    """Reads notification topics as subscribers do, committed data only, from the beginning and all the time."""
-
     settings: Settings
-    topics: list[str]
-    seen: list[Seen] = field(default_factory=list)
+    layout: Layout
 
-    def __enter__(self) -> Self:
-        self._client = consumer(self.settings.kafka, "reader", {"enable.partition.eof": True})
-        self._client.assign([TopicPartition(topic, 0, BEGINNING) for topic in self.topics])
-        self._ends: dict[str, int] = {}
-        self._stopping = threading.Event()
-        self._thread = threading.Thread(target=self._read)
-        self._thread.start()
-        return self
+    def write(self, topic: str, value: bytes | None, key: bytes | None = None, partition: int = -1) -> None:
+        """One record, acknowledged."""
+        client = producer(self.settings.kafka)
+        client.produce(topic, value, key, partition)
+        assert client.flush(_SECONDS) == 0
 
-    def __exit__(self, *_: object) -> None:
-        self._stopping.set()
-        self._thread.join()
-        self._client.close()
 
-    def _read(self) -> None:
-        while not self._stopping.is_set():
-            for message in self._client.consume(1000, 0.05):
-                topic, error = message.topic() or "", message.error()
-                if error is not None:
-                    self._ends[topic] = message.offset() or 0
-                    continue
-                headers = {name: value for name, value in message.headers() or [] if isinstance(value, bytes)}
-                view, header = headers["tamis-view"].decode(), headers["tamis-id"].decode()
-                self.seen.append(Seen(topic, message.value() or b"", view, header, time.monotonic()))
+def made_cluster(settings: Settings, admin: AdminClient, prefix: str, limits: Limits) -> Cluster:
+    """The topics that subscribers and publishers need, with one event topic of one partition."""
+    settings = settings.model_copy(update={"prefix": prefix})
+    names = settings.names
+    compacted = {"cleanup.policy": "compact"}
+    topics = [
+        NewTopic(names.layout, 1, config=compacted),
+        NewTopic(names.subscriptions, PARTITIONS, config=compacted),
+        NewTopic(names.rejected, 1),
+        NewTopic(names.events, 1),
+    ]
+    for future in admin.create_topics(topics).values():
+        future.result()
+    layout = Layout(1, 1, PARTITIONS, {names.subscriptions: "x", names.events: "y"}, limits)
+    cluster = Cluster(settings, layout)
+    cluster.write(names.layout, layout.encode(), KEY)
+    return cluster
 
-    def wait_until_done(self, seconds: float = _SECONDS) -> None:
-        """Until it has reached the ends of all topics, and no transaction hides what is before them."""
-        admin = admin_client(self.settings.kafka)
-        deadline = time.monotonic() + seconds
-        for topic in self.topics:
-            while self._ends.get(topic, 0) < end_offsets(admin, topic, [0])[0]:
-                assert time.monotonic() < deadline, f"{topic} cannot be read to its end"
-                time.sleep(0.1)
+
+def remove_cluster(admin: AdminClient, prefix: str) -> None:
+    """All that begins with the prefix."""
+    topics = [topic for topic in admin.list_topics(timeout=_SECONDS).topics if topic.startswith(f"{prefix}.")]
+    for future in admin.delete_topics(topics).values() if topics else ():
+        future.result()

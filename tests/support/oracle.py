@@ -8,7 +8,7 @@ from bisect import bisect_right
 from collections import Counter
 from dataclasses import dataclass, field
 
-from clusters import Cluster, Seen
+from broker_cluster import Cluster, Seen
 from tamis.codecs.errors import RecordError
 from tamis.codecs.event import Event
 from tamis.codecs.notification import Notification

@@ -1,0 +1,1 @@
+"""The commands: one module each, whose `app` the command line imports when it is called."""

@@ -1,0 +1,137 @@
+"""What subscribers got, and what was rejected, as people and tools read it.
+
+Notifications are Avro or JSON, as their topic was written; the event in an Avro one may be of any schema, which the
+configuration or the registry knows. What cannot be read is told, and stops nothing.
+"""
+
+import base64
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tamis.broker.configuration import Settings
+from tamis.broker.kafka import Message, headers_of, offset_of, place_of
+from tamis.broker.schema_registry import ConfluentRegistry
+from tamis.codecs.errors import RecordError
+from tamis.codecs.event_decoder import EventDecoder
+from tamis.codecs.headers import Rejection
+from tamis.codecs.messages import DETECT, EventFormat, Messages
+from tamis.codecs.notification import Match, Notification
+from tamis.codecs.rendering import rendered
+
+
+@dataclass(frozen=True, slots=True)
+class ReceivedNotification:
+    """A record of a subscriber's topic."""
+
+    partition: int
+    offset: int
+    timestamp: int
+    """Kafka's, in milliseconds."""
+    key: bytes | None
+    notification: Notification | None
+    """Without the event's bytes, if it was JSON. None if it cannot be read."""
+    event: Any
+    """As JSON has it: the attributes of an `Event`, flattened; what is JSON as it came. None if it cannot be told."""
+    problem: str | None
+    """Why something is None."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReceivedRejection:
+    """A record of the topic of rejected input."""
+
+    partition: int
+    offset: int
+    timestamp: int
+    rejection: Rejection | None
+    key: bytes | None
+    value: bytes | None
+    problem: str | None
+    """Why its headers cannot be read."""
+
+
+class NotificationReader:
+    """Reads notifications with the schemas that this configuration knows."""
+
+    def __init__(self, settings: Settings) -> None:
+        registry = None if settings.schema_registry is None else ConfluentRegistry(settings.schema_registry)
+        self._decoder = EventDecoder(registry=registry)
+        self._formats = {topic: topic_settings.format() for topic, topic_settings in settings.events.items()}
+
+    def read(self, messages: Sequence[Message]) -> list[ReceivedNotification]:
+        return [self._read(message) for message in messages]
+
+    def _read(self, message: Message) -> ReceivedNotification:
+        value = message.value() or b""
+        notification: Notification | None = None
+        event: Any = None
+        problem = None
+        try:
+            if value.startswith(b"{"):
+                notification, event = _of_json(value)
+            else:
+                notification = Notification.decode(value)
+                event = self._event(notification)
+        except (RecordError, ValueError, KeyError, TypeError, RecursionError) as error:
+            what = "the notification" if notification is None else "the event"
+            problem = f"{what} cannot be read: {type(error).__name__ if not str(error) else error}"
+        return ReceivedNotification(*_place(message), message.key(), notification, event, problem)
+
+    def _event(self, notification: Notification) -> Any:
+        if notification.event is None:
+            return None
+        messages = Messages(
+            topic=notification.topic,
+            partition=notification.partition,
+            offsets=[notification.offset],
+            timestamps=[-1],
+            values=[notification.event],
+            format=self._format(notification.topic),
+        )
+        return _loaded(rendered(self._decoder, messages)[0])
+
+    def _format(self, topic: str) -> EventFormat:
+        return self._formats.get(topic, DETECT)
+
+
+def rejection_of(message: Message) -> ReceivedRejection:
+    rejection, problem = None, None
+    try:
+        rejection = Rejection.parse(headers_of(message))
+    except RecordError as error:
+        problem = str(error)
+    return ReceivedRejection(*_place(message), rejection, message.key(), message.value(), problem)
+
+
+def text_of(data: bytes | None) -> Mapping[str, str] | str | None:
+    """For JSON: text as text, anything else in base64, marked so."""
+    if data is None:
+        return None
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        return {"base64": base64.b64encode(data).decode()}
+
+
+def _place(message: Message) -> tuple[int, int, int]:
+    return place_of(message)[1], offset_of(message), message.timestamp()[1]
+
+
+def _of_json(value: bytes) -> tuple[Notification, Any]:
+    fields = _loaded(value)
+    event = fields.pop("event")
+    matches = [Match(**match) for match in fields.pop("matches")]
+    return Notification(**fields, matches=matches, event=None), event
+
+
+def _loaded(text: bytes) -> Any:
+    return json.loads(text, parse_float=_number)
+
+
+def _number(text: str) -> float | str:
+    """What JSON cannot hold once it is a double, stays the text that it was."""
+    value = float(text)
+    return value if math.isfinite(value) else text

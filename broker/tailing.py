@@ -1,0 +1,123 @@
+"""Following a topic, from a place to a place or on and on: committed records only."""
+
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from tamis.broker.configuration import KafkaSettings
+from tamis.broker.errors import UnreachableError
+from tamis.broker.kafka import (
+    Consumer,
+    KafkaException,
+    Message,
+    TopicPartition,
+    admin_client,
+    consumer,
+    is_end,
+    offset_of,
+    place_of,
+)
+from tamis.broker.positions import END, START, Position, resolved
+from tamis.broker.reading import partitions_of
+
+_NO_GROUP = "tamis-tail"
+"""It commits nothing and joins nothing; the client wants a name all the same."""
+_AT_ONCE = 5000
+_POLL_SECONDS = 0.2
+_SILENCE_SECONDS = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """From where to where, and what else ends it."""
+
+    start: Position | None = None
+    """By default the start if there is an end, else what comes next."""
+    end: Position | None = None
+    """Exclusive; what is there now is the furthest. None: on and on."""
+    count: int | None = None
+    seconds: float | None = None
+
+    @property
+    def first(self) -> Position:
+        if self.start is not None:
+            return self.start
+        return END if self.end is None else START
+
+
+def tail(settings: KafkaSettings, topic: str, extent: Extent) -> Iterator[list[Message]]:
+    """Records as they come, some at a time; of one partition in its order. MissingError if there is no such topic."""
+    partitions = partitions_of(settings, topic)
+    admin = admin_client(settings)
+    starts = resolved(admin, topic, partitions, extent.first)
+    ends = None if extent.end is None else resolved(admin, topic, partitions, extent.end)
+    left = extent.count
+    if left == 0:
+        return
+    for messages in between(settings, topic, starts, ends, extent.seconds):
+        some = messages[:left]
+        yield some
+        if left is not None:
+            left -= len(some)
+            if left == 0:
+                return
+
+
+def between(
+    settings: KafkaSettings,
+    topic: str,
+    starts: Mapping[int, int],
+    ends: Mapping[int, int] | None,
+    seconds: float | None = None,
+) -> Iterator[list[Message]]:
+    """Records of partitions from offsets to offsets (exclusive); without ends, whatever comes."""
+    open_partitions = {number for number, start in starts.items() if ends is None or start < ends[number]}
+    if not open_partitions:
+        return
+    # Without ends, that a partition has no more just now is of no concern.
+    client = consumer(settings, _NO_GROUP, {"enable.partition.eof": ends is not None})
+    try:
+        client.assign([TopicPartition(topic, number, starts[number]) for number in sorted(open_partitions)])
+        for messages in _polled(client, seconds, bounded=ends is not None):
+            some = _kept(messages, ends, open_partitions)
+            if some:
+                yield some
+            if not open_partitions:
+                return
+    except KafkaException as error:
+        raise UnreachableError(f"{topic} cannot be read: {error.args[0].str()}") from error
+    finally:
+        client.close()
+
+
+def _polled(client: Consumer, seconds: float | None, *, bounded: bool) -> Iterator[list[Message]]:
+    began = heard = time.monotonic()
+    while seconds is None or time.monotonic() - began < seconds:
+        first = client.poll(_POLL_SECONDS)
+        if first is not None:
+            heard = time.monotonic()
+            yield [first, *client.consume(_AT_ONCE, 0)]
+        elif bounded and time.monotonic() - heard > _SILENCE_SECONDS:
+            raise UnreachableError(f"Kafka sent nothing for {_SILENCE_SECONDS:g} s, and more was there.")
+
+
+def _kept(messages: list[Message], ends: Mapping[int, int] | None, open_partitions: set[int]) -> list[Message]:
+    """Those before the end of their partition; where that is reached, the partition is closed.
+
+    Kafka's word that nothing more is there counts as the end too: the last offsets may be transaction markers, or
+    compacted away, and then no record ever comes to tell.
+    """
+    kept = []
+    for message in messages:
+        _, partition = place_of(message)
+        end = None if ends is None else ends[partition]
+        if is_end(message):
+            open_partitions.discard(partition)
+            continue
+        if partition not in open_partitions:
+            continue
+        if end is None or offset_of(message) < end:
+            kept.append(message)
+        if end is not None and offset_of(message) >= end - 1:
+            open_partitions.discard(partition)
+    return kept
