@@ -16,6 +16,7 @@ from tamis.admin.session import Session, say
 
 COMMANDS = {
     "dev": Entry("tamis.admin.commands.dev", "Run a real Kafka and a real Redis on this machine until Ctrl-C."),
+    "broker": Entry("tamis.admin.commands.broker", "Match events and deliver what matches: the service."),
     "config": Entry("tamis.admin.commands.config", "Show the configuration, and where it came from."),
 }
 

@@ -9,6 +9,8 @@ from typing import TextIO
 
 import structlog
 
+LEVELS = ("debug", "info", "warning", "error")
+
 
 def configure_logging(level: str = "info", target: TextIO = sys.stderr) -> None:
     """Send all records from a level on to a stream."""

@@ -1,6 +1,6 @@
 """The matching step: from messages and what is in force to what is to be sent. No I/O, no clock, no logging."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -14,6 +14,7 @@ from tamis.codecs.formats import NotificationFormat
 from tamis.codecs.grouping import grouped
 from tamis.codecs.groups import Groups
 from tamis.codecs.notification_encoder import encoded
+from tamis.codecs.notification_ids import notification_ids
 from tamis.codecs.reasons import Refusal
 from tamis.codecs.rendering import rendered
 from tamis.indexes.batch import EventBatch
@@ -40,8 +41,8 @@ class Matched:
     events: int
     """How many of them were events."""
     batch: EventBatch
-    positions: Sequence[int]
-    """Of each event, its message."""
+    places: Sequence[int]
+    """Of each group, its event's message."""
     groups: Groups
     columns: EventColumns
     refusals: Sequence[Refusal]
@@ -54,22 +55,25 @@ def matched(state: SubscriptionState, decoder: EventDecoder, batch: MessageBatch
     groups = grouped(matches, state.table)
     events = min(matches.events, _events_within(groups, bounds))
     whole = events == len(decoded)
-    positions = decoded.positions.tolist()
-    done = len(batch) if whole else positions[events]
+    done = len(batch) if whole else int(decoded.positions[events])
     chosen = groups if whole else _until(groups, events)
     columns = EventColumns.of(decoded, batch.parts)
     if state.table.format is NotificationFormat.JSON:
         columns = replace(columns, values=_as_json(decoder, batch, decoded, chosen))
     refusals = [refusal for refusal in decoded.refusals if refusal.position < done]
-    return Matched(done, events, decoded.batch, positions, chosen, columns, refusals)
+    places = decoded.positions[chosen.events].tolist()
+    return Matched(done, events, decoded.batch, places, chosen, columns, refusals)
 
 
-def notifications(state: SubscriptionState, matched: Matched) -> Iterator[bytes]:
-    """The bytes of each group's notification, in their order."""
+def notifications(
+    state: SubscriptionState, matched: Matched, topic_ids: Mapping[str, str], subscribers: Sequence[bytes]
+) -> Iterator[tuple[bytes, bytes]]:
+    """Of each group, in their order: its notification's id, and its bytes."""
     first = 0
     while first < len(matched.groups):
         part = encoded(matched.groups, state.table, matched.columns, first, _ENCODED_BYTES)
-        yield from part
+        ids = notification_ids(matched.groups, matched.columns, topic_ids, subscribers, first, part.end)
+        yield from zip(ids, part, strict=True)
         first = part.end
 
 

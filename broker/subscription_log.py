@@ -66,10 +66,9 @@ class SubscriptionLog:
     """Follows the partitions of one shard, and applies what is in them to a state that it owns."""
 
     def __init__(self, settings: Settings, layout: Layout, shard: int) -> None:
-        names = settings.names
-        self.topic = names.subscriptions
+        self.topic = settings.names.subscriptions
         self.partitions = [number for number in range(layout.partitions) if number % layout.shards == shard]
-        self.state = SubscriptionState(layout, names, settings.broker.engine, settings.notifications.format)
+        self.state = SubscriptionState(layout, settings.broker.engine, settings.notifications.format)
         self.invalid: deque[InvalidSubscription] = deque(maxlen=_UNREPORTED_MAX)
         """The newest that were met, for whoever reports them."""
         self.applied = 0

@@ -4,18 +4,16 @@ The state is a function of the records applied and of the layout's limits, and o
 which partitions came, nor of how records were cut into batches.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from operator import itemgetter
 
 import numpy as np
 
-from tamis.broker.names import Names
 from tamis.broker.partitions import partition_of
-from tamis.codecs.errors import RecordError
 from tamis.codecs.formats import NotificationFormat
 from tamis.codecs.layout import Layout
-from tamis.codecs.subscription import Subscription, parsed_key
+from tamis.codecs.subscription_columns import SubscriptionColumns
+from tamis.codecs.subscription_reader import read_subscriptions
 from tamis.codecs.subscription_table import SubscriptionTable
 from tamis.indexes import create, parse_many
 from tamis.indexes.columnar import Expressions
@@ -32,21 +30,12 @@ class InvalidRecord:
     detail: str
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
-    """What a record with a readable key does: it puts a subscription, or, without one, takes it away."""
-
-    key: str
-    subscription: Subscription | None
-
-
 class SubscriptionState:
     """The subscriptions of one shard. An id in the index is the id of its key in a vocabulary, so ids stay dense."""
 
     def __init__(
         self,
         layout: Layout,
-        names: Names,
         engine: str,
         notification_format: NotificationFormat = NotificationFormat.AVRO,
     ) -> None:
@@ -54,11 +43,10 @@ class SubscriptionState:
         self.table = SubscriptionTable(notification_format)
         self._limits = layout.limits
         self._partitions = layout.partitions
-        self._names = names
         self._keys = Vocabulary()
         self._subscribers = Vocabulary()
-        self._topics: dict[int, str] = {}
         self._scored: set[int] = set()
+        self._subscriber_names: list[bytes] = []
 
     def __len__(self) -> int:
         return len(self.index)
@@ -68,15 +56,14 @@ class SubscriptionState:
         """Whether any of them asks for scores."""
         return bool(self._scored)
 
-    def topic(self, subscriber: int) -> str:
-        """Where the notifications of a subscriber go that has this number."""
-        topic = self._topics.get(subscriber)
-        if topic is None:
-            topic = self._topics[subscriber] = self._names.notifications(self._subscribers.text(subscriber))
-        return topic
-
-    def subscriber(self, number: int) -> str:
-        return self._subscribers.text(number)
+    def subscriber_names(self, numbers: Iterable[int]) -> list[bytes]:
+        """A list in which each of these subscribers' names is at its number; others may be missing."""
+        names = self._subscriber_names
+        names.extend([b""] * (self._subscribers.id_bound - len(names)))
+        for number in numbers:
+            if not names[number]:
+                names[number] = self._subscribers.text(number).encode()
+        return names
 
     def memory_bytes(self) -> Mapping[str, int]:
         """Beside the index."""
@@ -94,72 +81,89 @@ class SubscriptionState:
         A record with a readable key replaces what the key had, and takes it away if it is invalid, paused or empty. One
         whose key cannot be read, or belongs to another partition, changes nothing.
         """
-        changes: list[tuple[int, Change]] = []
-        invalid: list[InvalidRecord] = []
-        for position, (key, value) in enumerate(zip(keys, values, strict=True)):
-            try:
-                changes.append((position, self._change(partition, key, value, position, invalid)))
-            except RecordError as error:
-                invalid.append(InvalidRecord(position, error.reason, str(error)))
-        self._apply_changes(changes, invalid)
+        columns = read_subscriptions(keys, values)
+        strangers = self._strangers(partition, columns)
+        expressions, errors = parse_many(columns.expressions, self._limits)
+        invalid = [InvalidRecord(at.position, at.reason, at.message) for at in columns.refusals]
+        invalid += [InvalidRecord(int(columns.positions[at]), "bad_expression", str(error)) for at, error in errors]
+        invalid = [record for record in invalid if record.position not in strangers]
+        invalid += [InvalidRecord(position, "wrong_partition", why) for position, why in strangers.items()]
         invalid.sort(key=lambda record: record.position)
+        self._apply(columns, strangers, expressions, {at for at, _ in errors})
         return invalid
 
-    def _change(
-        self, partition: int, key: bytes | None, value: bytes | None, position: int, invalid: list[InvalidRecord]
-    ) -> Change:
-        if key is None:
-            raise RecordError("bad_key", "the record has no key")
-        subscriber, name = parsed_key(key)
-        home = partition_of(subscriber, self._partitions)
-        if home != partition:
-            raise RecordError("wrong_partition", f"subscriptions of {subscriber} belong to partition {home}")
-        text = f"{subscriber}/{name}"
-        if not value:
-            return Change(text, None)
-        try:
-            subscription = Subscription.decode(value, key)
-        except RecordError as error:
-            invalid.append(InvalidRecord(position, error.reason, str(error)))
-            return Change(text, None)
-        return Change(text, subscription)
+    def _strangers(self, partition: int, columns: SubscriptionColumns) -> dict[int, str]:
+        """The positions of records that belong elsewhere, and why."""
+        homes = [partition_of(subscriber, self._partitions) for subscriber in columns.subscribers]
+        away = [place for place, home in enumerate(homes) if home != partition]
+        if not away:
+            return {}
+        told = {
+            place: f"subscriptions of {columns.subscribers[place]} belong to partition {homes[place]}" for place in away
+        }
+        positions = np.flatnonzero(np.isin(columns.owners, away))
+        return {int(position): told[int(columns.owners[position])] for position in positions}
 
-    def _apply_changes(self, changes: Sequence[tuple[int, Change]], invalid: list[InvalidRecord]) -> None:
-        """The last change of a key decides; all are looked at, so that none that is wrong goes untold."""
-        texts = [(position, change.subscription) for position, change in changes if change.subscription]
-        expressions, errors = parse_many([subscription.expression for _, subscription in texts], self._limits)
-        wrong = dict(errors)
-        invalid += [InvalidRecord(texts[place][0], "bad_expression", str(error)) for place, error in errors]
-        good = [position for place, (position, _) in enumerate(texts) if place not in wrong]
-        places = {position: place for place, position in enumerate(good)}
-        last = {change.key: (position, change.subscription) for position, change in changes}
-        puts: list[tuple[int, str, Subscription]] = []
-        for key, (position, subscription) in last.items():
-            if subscription is None or subscription.paused is not None or position not in places:
-                self._delete(key)
-            else:
-                puts.append((places[position], key, subscription))
-        puts.sort(key=itemgetter(0))
-        whole = len(puts) == len(expressions)
-        self._put(puts, expressions if whole else [expressions[place] for place, _, _ in puts])
+    def _apply(
+        self, columns: SubscriptionColumns, strangers: Container[int], expressions: Expressions, wrong: Container[int]
+    ) -> None:
+        """The last record of a key decides; the earlier ones were looked at, so that none that is wrong goes untold."""
+        last = {
+            key: position for position, key in enumerate(columns.keys) if key is not None and position not in strangers
+        }
+        # Of those that say a subscription: at which place of the columns, and of the valid expressions.
+        places: list[int] = []
+        parsed: list[int] = []
+        valid = 0
+        for place, position in enumerate(columns.positions.tolist()):
+            if place in wrong:
+                continue
+            key = columns.keys[position]
+            if key is not None and last.get(key) == position and columns.paused[place] is None:
+                places.append(place)
+                parsed.append(valid)
+                del last[key]
+            valid += 1
+        for key in last:
+            self._delete(key)
+        if places:
+            whole = len(parsed) == len(expressions)
+            self._put(columns, places, expressions if whole else [expressions[place] for place in parsed])
 
     def _put(
-        self, puts: Sequence[tuple[int, str, Subscription]], expressions: Expressions | Sequence[Expression]
+        self, columns: SubscriptionColumns, places: list[int], expressions: Expressions | Sequence[Expression]
     ) -> None:
-        ids = np.fromiter((self._id(key, subscription) for _, key, subscription in puts), np.uint32, len(puts))
-        self.index.insert_many(ids, expressions)
-        for number, (_, _, subscription) in zip(ids.tolist(), puts, strict=True):
-            subscriber = self._subscribers.find(subscription.subscriber)
-            assert subscriber is not None
-            self.table.put(number, subscriber, subscription.name, subscription.tags, subscription.scores)
-            (self._scored.add if subscription.scores else self._scored.discard)(number)
+        positions = columns.positions[places]
+        owners = columns.owners[positions]
+        numbers = {int(owner): self._subscribers.intern(columns.subscribers[owner]) for owner in np.unique(owners)}
+        try:
+            ids = np.empty(len(places), np.uint32)
+            for place, (position, owner) in enumerate(zip(positions.tolist(), owners.tolist(), strict=True)):
+                key = columns.keys[position]
+                assert key is not None
+                ids[place] = self._id(key, numbers[owner])
+            self.index.insert_many(ids, expressions)
+        finally:
+            for number in numbers.values():
+                self._subscribers.release(number)
+        scores = columns.scores[places]
+        self.table.put_many(
+            ids,
+            np.array([numbers[owner] for owner in owners.tolist()], np.uint32),
+            [columns.names[place] for place in places],
+            [columns.tags[place] for place in places],
+            scores,
+        )
+        self._scored.update(ids[scores].tolist())
+        if self._scored:
+            self._scored.difference_update(ids[~scores].tolist())
 
-    def _id(self, key: str, subscription: Subscription) -> int:
+    def _id(self, key: str, subscriber: int) -> int:
         known = self._keys.find(key)
-        if known is not None:
-            return known
-        self._subscribers.intern(subscription.subscriber)
-        return self._keys.intern(key)
+        if known is None:
+            self._subscribers.retain(subscriber)
+            known = self._keys.intern(key)
+        return known
 
     def _delete(self, key: str) -> None:
         known = self._keys.find(key)
@@ -170,6 +174,6 @@ class SubscriptionState:
         self.table.delete(known)
         self._scored.discard(known)
         self._keys.release(known)
-        if self._subscribers.references(subscriber) == 1:
-            self._topics.pop(subscriber, None)
+        if self._subscribers.references(subscriber) == 1 and subscriber < len(self._subscriber_names):
+            self._subscriber_names[subscriber] = b""
         self._subscribers.release(subscriber)

@@ -14,6 +14,8 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from tamis.broker.configuration import Settings
 from tamis.broker.errors import InvalidError
 from tamis.broker.event_source import EventSource, Place
@@ -31,13 +33,13 @@ from tamis.broker.kafka import (
 from tamis.broker.kafka import producer as new_producer
 from tamis.broker.matching_step import Bounds, Matched, matched, notifications
 from tamis.broker.message_batch import MessageBatch
-from tamis.broker.outlets import Outlets
+from tamis.broker.outlets import Outlet, Outlets
 from tamis.broker.starting_points import StartingPoints
 from tamis.broker.subscription_log import SubscriptionLog
 from tamis.broker.transactions import RebuildError, refuse_if_replaced, transact
 from tamis.codecs.errors import RecordError
 from tamis.codecs.event_decoder import EventDecoder
-from tamis.codecs.headers import ID, VIEW, NotificationId, Rejection
+from tamis.codecs.headers import ID, VIEW, Rejection
 from tamis.codecs.layout import Layout
 from tamis.codecs.view import View, ViewRecord
 
@@ -163,11 +165,10 @@ class Worker:
         )
         self._judge(step)
         done = batch.messages[: step.done]
-        subscribers = self._subscribers(step)
-        self._outlets.prepare(subscribers.values())
+        outlets = self._prepare_outlets(step)
         began = time.monotonic()
         try:
-            is_committed = self._commit(done, step, view, subscribers)
+            is_committed = self._commit(done, step, view, outlets)
         except RebuildError as error:
             if error.error is not None:
                 refuse_if_replaced(error.error, began)
@@ -185,7 +186,7 @@ class Worker:
             self._source.rewind()
         self._committed_at = time.monotonic()
 
-    def _commit(self, done: Sequence[Message], step: Matched, view: View, subscribers: Mapping[int, str]) -> bool:
+    def _commit(self, done: Sequence[Message], step: Matched, view: View, outlets: Mapping[int, Outlet]) -> bool:
         """Whether it was committed; else it was aborted, and nothing of it will be seen."""
         producer = self._producer
         transact(producer.begin_transaction)
@@ -196,7 +197,7 @@ class Worker:
             firsts.setdefault(place, offset_of(message))
             ends[place] = offset_of(message) + 1
         try:
-            self._send_notifications(done, step, view, subscribers)
+            self._send_notifications(done, step, view, outlets)
             self._send_rejections(done, step)
             self._send_views(firsts, view)
             reported = self._send_reports(ends)
@@ -221,29 +222,24 @@ class Worker:
         transact(producer.abort_transaction, _CALL_SECONDS)
         return False
 
-    def _subscribers(self, step: Matched) -> dict[int, str]:
-        """The names behind the numbers that a step has."""
-        return {number: self._log.state.subscriber(number) for number in set(step.groups.subscribers.tolist())}
+    def _prepare_outlets(self, step: Matched) -> dict[int, Outlet]:
+        """By the numbers of the subscribers that a step has."""
+        numbers = np.unique(step.groups.subscribers).tolist()
+        names = self._log.state.subscriber_names(numbers)
+        subscribers = {number: names[number].decode() for number in numbers}
+        self._outlets.prepare(subscribers.values())
+        return {number: self._outlets.outlet(subscriber) for number, subscriber in subscribers.items()}
 
     def _send_notifications(
-        self, done: Sequence[Message], step: Matched, view: View, subscribers: Mapping[int, str]
+        self, done: Sequence[Message], step: Matched, view: View, outlets: Mapping[int, Outlet]
     ) -> None:
-        state, topic_ids, header = self._log.state, self._identity.layout.topics, (VIEW, view.header)
-        groups = zip(
-            step.groups.events.tolist(), step.groups.subscribers.tolist(), notifications(state, step), strict=True
-        )
-        for event, number, value in groups:
-            message = done[step.positions[event]]
-            (source, partition), offset = place_of(message), offset_of(message)
-            topic = state.topic(number)
-            notification_id = NotificationId(topic_ids[source], partition, offset, subscribers[number])
-            self._produce(
-                topic,
-                value,
-                message.key(),
-                [(ID, notification_id.header), header],
-                self._outlets.partition(topic, source, partition),
-            )
+        state, header = self._log.state, (VIEW, view.header)
+        numbers = step.groups.subscribers.tolist()
+        told = notifications(state, step, self._identity.layout.topics, state.subscriber_names(outlets))
+        for place, number, (notification_id, value) in zip(step.places, numbers, told, strict=True):
+            message, outlet = done[place], outlets[number]
+            partition = 0 if outlet.partitions == 1 else outlet.partition(*place_of(message))
+            self._produce(outlet.topic, value, message.key(), [(ID, notification_id), header], partition)
 
     def _send_rejections(self, done: Sequence[Message], step: Matched) -> None:
         names, layout = self._settings.names, self._identity.layout
@@ -253,7 +249,7 @@ class Worker:
             if partition % layout.shards == self._identity.shard:
                 rejection = Rejection(topic, partition, offset, refusal.reason, refusal.why)
                 _LOG.warning("rejected %s [%d] %d: %s", topic, partition, offset, refusal.why)
-                self._produce(names.rejected, message.value(), message.key(), rejection.headers)
+                self._produce(names.rejected, message.value(), message.key(), [*rejection.headers])
 
     def _send_views(self, firsts: Mapping[Place, int], view: View) -> None:
         now = time.monotonic()
@@ -293,7 +289,7 @@ class Worker:
                 rejection = Rejection(
                     self._log.topic, record.partition, record.offset, record.invalid.reason, record.invalid.detail
                 )
-                self._produce(self._settings.names.rejected, record.value, record.key, rejection.headers)
+                self._produce(self._settings.names.rejected, record.value, record.key, [*rejection.headers])
         ends.setdefault(self._reporter, self._source.position(self._reporter))
         return count
 
@@ -311,13 +307,13 @@ class Worker:
         topic: str,
         value: bytes | None,
         key: bytes | None,
-        headers: Sequence[tuple[str, bytes]] = (),
+        headers: list[tuple[str, str | bytes | None]] | None = None,
         partition: int = -1,
     ) -> None:
         deadline = time.monotonic() + _PRODUCE_SECONDS
         while True:
             try:
-                self._producer.produce(topic, value, key, partition, headers=list(headers))
+                self._producer.produce(topic, value, key, partition, headers=headers)
             except BufferError:
                 if time.monotonic() > deadline:
                     raise RebuildError(f"Kafka took nothing for {_PRODUCE_SECONDS:g} s") from None

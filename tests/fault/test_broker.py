@@ -15,8 +15,8 @@ from typing import Self
 
 import pytest
 
-from broker_process import Faults
 from broker_cluster import Cluster, Reader
+from broker_process import Faults
 from oracle import Findings, examine
 from tamis.admin.local import LocalStack
 from tamis.codecs.event import Event
