@@ -2,7 +2,7 @@
 
 from tamis.broker.configuration import Settings
 from tamis.broker.errors import ConflictError, MissingError
-from tamis.broker.kafka import TopicPartition
+from tamis.broker.kafka import TopicPartition, admin_client, consumer, end_offsets
 from tamis.broker.reading import BEGINNING, partitions_of, records
 from tamis.codecs.errors import RecordError
 from tamis.codecs.layout import KEY, Layout
@@ -36,3 +36,30 @@ def require_layout(settings: Settings) -> Layout:
     if layout is None:
         raise MissingError(f"No layout is written in {settings.names.layout}. {advice}")
     return layout
+
+
+class LayoutWatch:
+    """Notices when a layout is written."""
+
+    def __init__(self, settings: Settings) -> None:
+        topic = settings.names.layout
+        end = end_offsets(admin_client(settings.kafka), topic, [0])[0]
+        self._client = consumer(settings.kafka, _NO_GROUP)
+        self._client.assign([TopicPartition(topic, 0, end)])
+        self._news = False
+
+    def has_news(self) -> bool:
+        """Whether one was written since this was made, or since `forget`. It waits for nothing."""
+        self._news = self._news or any(message.error() is None for message in self._client.consume(_AT_ONCE, 0))
+        return self._news
+
+    def forget(self) -> None:
+        """What was written so far is no news any more."""
+        self._news = False
+
+    def close(self) -> None:
+        self._client.close()
+
+
+_NO_GROUP = "tamis-layout"
+_AT_ONCE = 10
