@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from confluent_kafka import (
     Consumer,
+    ConsumerGroupTopicPartitions,
     IsolationLevel,
     KafkaError,
     KafkaException,
@@ -21,8 +22,10 @@ from confluent_kafka import (
 )
 from confluent_kafka.admin import (
     AdminClient,
+    ConfigResource,
     NewTopic,
     OffsetSpec,
+    ResourceType,
     ScramCredentialInfo,
     ScramMechanism,
     UserScramCredentialUpsertion,
@@ -43,7 +46,9 @@ __all__ = [
     "TOO_OLD",
     "TRANSACTION_SECONDS",
     "AdminClient",
+    "ConfigResource",
     "Consumer",
+    "ConsumerGroupTopicPartitions",
     "IsolationLevel",
     "KafkaError",
     "KafkaException",
@@ -51,8 +56,10 @@ __all__ = [
     "NewTopic",
     "OffsetSpec",
     "Producer",
+    "ResourceType",
     "ScramCredentialInfo",
     "ScramMechanism",
+    "TopicCollection",
     "TopicPartition",
     "UserScramCredentialUpsertion",
     "admin_client",
