@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from confluent_kafka import (
     Consumer,
+    ConsumerGroupTopicPartitions,
     IsolationLevel,
     KafkaError,
     KafkaException,
@@ -22,8 +23,10 @@ from confluent_kafka import (
 )
 from confluent_kafka.admin import (
     AdminClient,
+    ConfigResource,
     NewTopic,
     OffsetSpec,
+    ResourceType,
     ScramCredentialInfo,
     ScramMechanism,
     UserScramCredentialUpsertion,
@@ -44,7 +47,9 @@ __all__ = [
     "TOO_OLD",
     "TRANSACTION_SECONDS",
     "AdminClient",
+    "ConfigResource",
     "Consumer",
+    "ConsumerGroupTopicPartitions",
     "IsolationLevel",
     "KafkaError",
     "KafkaException",
@@ -52,8 +57,10 @@ __all__ = [
     "NewTopic",
     "OffsetSpec",
     "Producer",
+    "ResourceType",
     "ScramCredentialInfo",
     "ScramMechanism",
+    "TopicCollection",
     "TopicPartition",
     "UserScramCredentialUpsertion",
     "admin_client",

@@ -6,11 +6,13 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from tamis.broker.configuration import Settings
-from tamis.broker.errors import ConflictError, InvalidError, MissingError
-from tamis.broker.layouts import LayoutWatch, read_layout
+from tamis.broker.errors import ConflictError, InvalidError
+from tamis.broker.layout_watch import LayoutWatch
+from tamis.broker.layouts import require_layout
 from tamis.broker.schema_registry import ConfluentRegistry
 from tamis.broker.slots import take_slot
 from tamis.broker.subscription_log import LogWentBackError, SubscriptionLog
+from tamis.broker.topics import require_topics
 from tamis.broker.transactions import RebuildError
 from tamis.broker.worker import Counts, Identity, Worker
 from tamis.codecs.event_decoder import EventDecoder
@@ -40,6 +42,7 @@ class Service:
         self._shard = shard
         registry = None if settings.schema_registry is None else ConfluentRegistry(settings.schema_registry)
         self._decoder = EventDecoder(registry=registry)
+        require_layout(settings)
         self._watch = LayoutWatch(settings)
         self._layout = self._newest_layout()
         self._slot = take_slot(settings.names.group(self._layout.number, shard), slot)
@@ -94,13 +97,12 @@ class Service:
         self._layout = newest
 
     def _newest_layout(self) -> Layout:
-        layout = read_layout(self._settings)
-        if layout is None:
-            raise MissingError(f"{self._settings.names.layout} holds no layout: tamis topics create makes one.")
+        layout = require_layout(self._settings)
         if not 0 <= self._shard < layout.shards:
             raise InvalidError(
                 f"There are {layout.shards} shards, counted from 0; shard {self._shard} is none of them."
             )
+        require_topics(self._settings, layout)
         return layout
 
     def _started_log(self) -> SubscriptionLog:
