@@ -13,6 +13,7 @@ from tamis.broker.kafka import (
     Consumer,
     KafkaException,
     Message,
+    Properties,
     TopicPartition,
     admin_client,
     consumer,
@@ -23,6 +24,8 @@ from tamis.broker.kafka import (
 
 BEGINNING = -2
 """As an offset: wherever the log begins."""
+TO_THE_END: Properties = {"enable.partition.eof": True, "fetch.wait.max.ms": 10}
+"""For a consumer that is told where partitions end: Kafka says it once it has waited for more, by default 500 ms."""
 _POLL_SECONDS = 0.5
 _NO_GROUP = "tamis-reader"
 """Readers commit nothing and join nothing; the client wants a name all the same."""
@@ -53,7 +56,7 @@ def records(
     """
     assigned = list(starts)
     left = {(start.topic, start.partition) for start in assigned}
-    client = consumer(settings, _NO_GROUP, {"enable.partition.eof": True})
+    client = consumer(settings, _NO_GROUP, TO_THE_END)
     try:
         client.assign(assigned)
         while left:

@@ -18,7 +18,7 @@ from tamis.broker.kafka import (
     place_of,
 )
 from tamis.broker.positions import END, START, Position, resolved
-from tamis.broker.reading import partitions_of
+from tamis.broker.reading import TO_THE_END, partitions_of
 
 _NO_GROUP = "tamis-tail"
 """It commits nothing and joins nothing; the client wants a name all the same."""
@@ -75,7 +75,7 @@ def between(
     if not open_partitions:
         return
     # Without ends, that a partition has no more just now is of no concern.
-    client = consumer(settings, _NO_GROUP, {"enable.partition.eof": ends is not None})
+    client = consumer(settings, _NO_GROUP, {} if ends is None else TO_THE_END)
     try:
         client.assign([TopicPartition(topic, number, starts[number]) for number in sorted(open_partitions)])
         for messages in _polled(client, seconds, bounded=ends is not None):
