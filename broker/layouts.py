@@ -19,10 +19,10 @@ _PAUSE_SECONDS = 0.5
 _OVERTAKEN = frozenset({"_FENCED", "PRODUCER_FENCED", "INVALID_PRODUCER_EPOCH", "_PURGE_QUEUE", "_STATE"})
 
 
-def read_layout(settings: Settings) -> Layout | None:
+def read_layout(settings: Settings, seconds: float = 10.0) -> Layout | None:
     """The newest one, None if none was written. MissingError if there is no topic for it."""
     newest = None
-    for record in chain.from_iterable(tail(settings.kafka, settings.names.layout, Extent(end=END))):
+    for record in chain.from_iterable(tail(settings.kafka, settings.names.layout, Extent(end=END), seconds)):
         value = record.value()
         if record.key() != KEY or value is None:
             continue
@@ -36,11 +36,11 @@ def read_layout(settings: Settings) -> Layout | None:
     return newest
 
 
-def require_layout(settings: Settings) -> Layout:
+def require_layout(settings: Settings, seconds: float = 10.0) -> Layout:
     """The newest one. MissingError says how one is made."""
     advice = f"Make the topics first: tamis topics create (the prefix is {settings.prefix!r})."
     try:
-        layout = read_layout(settings)
+        layout = read_layout(settings, seconds)
     except MissingError as error:
         raise MissingError(f"{error} {advice}") from error
     if layout is None:

@@ -17,11 +17,11 @@ _TOLD_SECONDS = 0.1
 Lines = Iterable[tuple[int, Outgoing | WrongLine]]
 
 
-def default_topic(settings: Settings) -> str:
+def default_topic(settings: Settings, seconds: float = 10.0) -> str:
     """The only event topic that the layout has, else the one of whoever names none."""
     names = settings.names
     try:
-        layout = read_layout(settings)
+        layout = read_layout(settings, seconds)
     except MissingError:
         layout = None
     topics = [] if layout is None else sorted(set(layout.topics) - set(names.own))

@@ -45,12 +45,15 @@ class Extent:
         return END if self.end is None else START
 
 
-def tail(settings: KafkaSettings, topic: str, extent: Extent) -> Iterator[list[Message]]:
-    """Records as they come, some at a time; of one partition in its order. MissingError if there is no such topic."""
-    partitions = partitions_of(settings, topic)
+def tail(settings: KafkaSettings, topic: str, extent: Extent, patience: float = 10.0) -> Iterator[list[Message]]:
+    """Records as they come, some at a time; of one partition in its order. MissingError if there is no such topic.
+
+    UnreachableError if Kafka does not tell in so many seconds where the topic begins and ends.
+    """
+    partitions = partitions_of(settings, topic, patience)
     admin = admin_client(settings)
-    starts = resolved(admin, topic, partitions, extent.first)
-    ends = None if extent.end is None else resolved(admin, topic, partitions, extent.end)
+    starts = resolved(admin, topic, partitions, extent.first, patience)
+    ends = None if extent.end is None else resolved(admin, topic, partitions, extent.end, patience)
     left = extent.count
     if left == 0:
         return
