@@ -10,9 +10,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from tamis.broker.configuration import KafkaSettings
 from tamis.broker.errors import MissingError, UnreachableError
 from tamis.broker.kafka import (
+    AdminClient,
     Consumer,
     KafkaException,
     Message,
+    Producer,
     Properties,
     TopicPartition,
     admin_client,
@@ -33,8 +35,15 @@ _NO_GROUP = "tamis-reader"
 
 def partitions_of(settings: KafkaSettings, topic: str, seconds: float = 10.0) -> list[int]:
     """Its partitions' numbers. MissingError if there is no such topic."""
+    return partitions_known_to(admin_client(settings), settings, topic, seconds)
+
+
+def partitions_known_to(
+    client: AdminClient | Producer, settings: KafkaSettings, topic: str, seconds: float = 10.0
+) -> list[int]:
+    """As a client has them from now on. One that knows nothing yet may take seconds for what it is asked first."""
     try:
-        found = admin_client(settings).list_topics(topic, timeout=seconds).topics[topic]
+        found = client.list_topics(topic, timeout=seconds).topics[topic]
     except KafkaException as error:
         raise UnreachableError(
             f"Kafka at {settings.bootstrap_servers} does not answer: {error.args[0].str()}"

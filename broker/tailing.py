@@ -18,7 +18,7 @@ from tamis.broker.kafka import (
     place_of,
 )
 from tamis.broker.positions import END, START, Position, resolved
-from tamis.broker.reading import TO_THE_END, partitions_of
+from tamis.broker.reading import TO_THE_END, partitions_known_to
 
 _NO_GROUP = "tamis-tail"
 """It commits nothing and joins nothing; the client wants a name all the same."""
@@ -50,8 +50,8 @@ def tail(settings: KafkaSettings, topic: str, extent: Extent, patience: float = 
 
     UnreachableError if Kafka does not tell in so many seconds where the topic begins and ends.
     """
-    partitions = partitions_of(settings, topic, patience)
     admin = admin_client(settings)
+    partitions = partitions_known_to(admin, settings, topic, patience)
     starts = resolved(admin, topic, partitions, extent.first, patience)
     ends = None if extent.end is None else resolved(admin, topic, partitions, extent.end, patience)
     left = extent.count
