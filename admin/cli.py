@@ -12,12 +12,21 @@ from typing import Annotated, Any, NoReturn
 import typer
 
 from tamis.admin.command_line import Entry, Root
+from tamis.admin.errors import ReaderGoneError
 from tamis.admin.session import Session, say
 
 COMMANDS = {
     "dev": Entry("tamis.admin.commands.dev", "Run a real Kafka and a real Redis on this machine until Ctrl-C."),
     "broker": Entry("tamis.admin.commands.broker", "Match events and deliver what matches: the service."),
     "topics": Entry("tamis.admin.commands.topics", "Make, list and check Tamis's topics in Kafka."),
+    "subscribe": Entry("tamis.admin.commands.subscribe", "Subscribe to the events that satisfy an expression."),
+    "unsubscribe": Entry("tamis.admin.commands.unsubscribe", "Take subscriptions back."),
+    "subscriptions": Entry("tamis.admin.commands.subscriptions", "See subscriptions, pause and resume them."),
+    "subs": Entry("tamis.admin.commands.subscriptions", "Short for subscriptions."),
+    "publish": Entry("tamis.admin.commands.publish", "Publish events."),
+    "tail": Entry("tamis.admin.commands.tail", "Follow a subscriber's notifications."),
+    "rejected": Entry("tamis.admin.commands.rejected", "See the input that was not understood."),
+    "explain": Entry("tamis.admin.commands.explain", "Tell why an expression matches an event, or why not."),
     "config": Entry("tamis.admin.commands.config", "Show the configuration, and where it came from."),
 }
 
@@ -45,7 +54,7 @@ def run(arguments: Sequence[str]) -> int:
         )
         sys.stdout.flush()
         return int(answer or 0)
-    except BrokenPipeError:
+    except (BrokenPipeError, ReaderGoneError):
         # The reader has what it wanted. What is still buffered has nowhere to go, at the interpreter's end neither.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
