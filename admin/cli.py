@@ -15,6 +15,9 @@ from tamis.admin.command_line import Entry, Root
 from tamis.admin.errors import ReaderGoneError
 from tamis.admin.session import Session, say
 
+_STDOUT = 1
+"""As the system numbers it."""
+
 COMMANDS = {
     "dev": Entry("tamis.admin.commands.dev", "Run a real Kafka and a real Redis on this machine until Ctrl-C."),
     "broker": Entry("tamis.admin.commands.broker", "Match events and deliver what matches: the service."),
@@ -54,12 +57,20 @@ def run(arguments: Sequence[str]) -> int:
         )
         sys.stdout.flush()
         return int(answer or 0)
+    except SystemExit as error:
+        if not isinstance(error.__context__, BrokenPipeError):
+            raise
+        return _leave_in_peace()
     except (BrokenPipeError, ReaderGoneError):
-        # The reader has what it wanted. What is still buffered has nowhere to go, at the interpreter's end neither.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
+        return _leave_in_peace()
     except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - here every error gets its exit code
         return _report(error, session)
+
+
+def _leave_in_peace() -> int:
+    """The reader has what it wanted. What is still buffered has nowhere to go, at the interpreter's end neither."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), _STDOUT)
+    return 0
 
 
 def _report(error: BaseException, session: Session) -> int:
