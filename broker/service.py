@@ -99,9 +99,8 @@ class Service:
     def _newest_layout(self) -> Layout:
         layout = require_layout(self._settings)
         if not 0 <= self._shard < layout.shards:
-            raise InvalidError(
-                f"There are {layout.shards} shards, counted from 0; shard {self._shard} is none of them."
-            )
+            last = layout.shards - 1
+            raise InvalidError(f"Layout {layout.number} has shards 0 to {last}; there is no shard {self._shard}.")
         require_topics(self._settings, layout)
         return layout
 
