@@ -172,7 +172,7 @@ def test_the_clients_own_properties_pass_with_their_names_and_as_text(machine: M
 
 
 def test_paths_are_relative_to_the_file_that_has_them(machine: Machine) -> None:
-    project = machine.project('[events.orders]\nschema_file = "schemas/order.avsc"')
+    project = machine.project('[events.orders]\nframing = "raw"\nschema_file = "schemas/order.avsc"')
     assert machine.load().settings.events["orders"].schema_file == project.parent / "schemas" / "order.avsc"
 
 
