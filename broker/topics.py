@@ -18,6 +18,7 @@ from tamis.indexes.limits import Limits
 
 _SECONDS = 30.0
 _RETRY_SECONDS = 0.1
+_PROPAGATION_SECONDS = 2.0
 _EXISTS = "TOPIC_ALREADY_EXISTS"
 _LOG = logging.getLogger(__name__)
 
@@ -127,7 +128,13 @@ def add(settings: Settings, topic: str, *, partitions: int | None = None, from_s
 
 def require_topics(settings: Settings, layout: Layout) -> None:
     """What a broker asks before it starts. A BrokerError says what is missing or broken, and how to mend it."""
-    for finding in check(admin_client(settings.kafka), settings, layout):
+    admin = admin_client(settings.kafka)
+    deadline = time.monotonic() + _PROPAGATION_SECONDS
+    findings = check(admin, settings, layout)
+    while any(finding.error is MissingError for finding in findings) and time.monotonic() < deadline:
+        time.sleep(_RETRY_SECONDS)  # it may be so new that this broker of Kafka has not heard of it
+        findings = check(admin, settings, layout)
+    for finding in findings:
         if finding.error is not None:
             raise finding.error(_told(finding))
         if finding.status is not Status.OK:

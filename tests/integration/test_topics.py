@@ -37,6 +37,7 @@ def mine(settings: Settings, unique: str, admin: AdminClient) -> Iterator[Settin
 def make(admin: AdminClient, name: str, partitions: int = 1, **config: str) -> None:
     properties = {key.replace("_", "."): value for key, value in config.items()}
     admin.create_topics([NewTopic(name, partitions, config=properties)])[name].result()
+    awaited_facts(admin, [name])
 
 
 def delete(admin: AdminClient, name: str) -> None:
@@ -102,7 +103,7 @@ def test_a_topics_id_is_printed_as_kafka_prints_it(mine: Settings, admin: AdminC
     topics = [f"{mine.prefix}.{number}" for number in range(40)]
     for future in admin.create_topics([NewTopic(topic) for topic in topics]).values():
         future.result()
-    ids = "".join(fact.id for fact in topic_facts(admin, topics).values())
+    ids = "".join(fact.id for fact in awaited_facts(admin, topics).values())
     assert set("-_") & set(ids)
     assert not set("+/=") & set(ids)
 
