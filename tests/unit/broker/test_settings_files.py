@@ -4,9 +4,9 @@ import pytest
 
 from tamis.broker.errors import ConfigurationError, MissingError
 from tamis.broker.settings_files import Loaded, load
-from tamis.broker.settings_keys import masked
+from tamis.broker.settings_keys import Key, masked
 
-SERVERS = ("kafka", "bootstrap_servers")
+SERVERS: Key = ("kafka", "bootstrap_servers")
 
 
 class Machine:
