@@ -113,14 +113,14 @@ def _kept(messages: list[Message], ends: Mapping[int, int] | None, open_partitio
     kept = []
     for message in messages:
         _, partition = place_of(message)
-        end = None if ends is None else ends[partition]
         if is_end(message):
             open_partitions.discard(partition)
-            continue
-        if partition not in open_partitions:
-            continue
-        if end is None or offset_of(message) < end:
+        elif ends is None:
             kept.append(message)
-        if end is not None and offset_of(message) >= end - 1:
-            open_partitions.discard(partition)
+        elif partition in open_partitions:
+            left = ends[partition] - offset_of(message)
+            if left > 0:
+                kept.append(message)
+            if left <= 1:
+                open_partitions.discard(partition)
     return kept
