@@ -11,6 +11,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from clusters import Cluster
@@ -21,9 +22,15 @@ from tamis.broker.kafka import AdminClient, Producer, producer
 from tamis.broker.positions import END, START, resolved
 from tamis.broker.tailing import Extent, tail
 from tamis.codecs.event import Event
+from tamis.codecs.event_columns import EventColumns
+from tamis.codecs.formats import NotificationFormat
+from tamis.codecs.grouping import grouped
 from tamis.codecs.headers import Rejection
 from tamis.codecs.notification import Match, Notification
+from tamis.codecs.notification_encoder import encoded
 from tamis.codecs.subscription import default_name
+from tamis.codecs.subscription_table import SubscriptionTable
+from tamis.indexes import Matches
 
 TAMIS = [sys.executable, "-m", "tamis.admin"]
 SECONDS = 15.0
@@ -299,6 +306,22 @@ class TestTail:
         assert rows[2]["event"] == {"a": {"b": "1e999"}}
         assert rows[3]["event"] == {"x": [1]}
         tamis("tail", "ann", "--from", "start", "--to", "end", "-o", "table")
+
+    def test_notifications_that_are_json_read_the_same(self, tamis: Command, topic: str) -> None:
+        """As the broker writes them."""
+        table = SubscriptionTable(NotificationFormat.JSON)
+        table.put(0, 0, "plain")
+        table.put(1, 0, "rated", {"t": "v"}, scores=True)
+        matches = Matches(np.array([0, 2], np.uint64), np.array([0, 1], np.uint32), 1, np.array([0.0, 1.5]), {})
+        event = EventColumns(
+            ["e7"], np.array([7]), ["shop"], np.array([2], np.int32), np.array([9]), [b'{"a":{"b":1}}']
+        )
+        (value,) = encoded(grouped(matches, table), table, event)
+        tamis.cluster.write(topic, value)
+        (row,) = tamis.rows("tail", "ann", "--from", "start", "--to", "end")
+        assert row["matches"] == [{"name": "plain", "tags": {}}, {"name": "rated", "tags": {"t": "v"}, "score": 1.5}]
+        assert (row["id"], row["topic"], row["partition"], row["offset"]) == ("e7", "shop", 2, 9)
+        assert row["event"] == {"a": {"b": 1}}
 
     def test_somebody_who_never_subscribed_has_no_notifications(self, tamis: Command) -> None:
         tamis("tail", "bob", code=4)
