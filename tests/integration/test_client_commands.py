@@ -2,6 +2,7 @@
 
 import json
 import os
+import random
 import signal
 import subprocess
 import sys
@@ -210,6 +211,18 @@ class TestPublishing:
         assert [event.id for _, event in self.read(tamis)] == ["1", "2"]
         (report,) = tamis.rows("publish", "-f", str(file), "--count", "1")
         assert report["published"] == 1
+
+    def test_what_the_topic_will_not_have_is_told_by_its_line(
+        self, tamis: Command, make_topic: Callable[..., str], tmp_path: Path
+    ) -> None:
+        topic = make_topic(max_message_bytes="5000")
+        file = tmp_path / "events.ndjson"
+        noise = random.Random(1).randbytes(10_000).hex()  # compression does not make it small
+        file.write_text(json.dumps({"attributes": {"a": noise}}))
+        (report,) = tamis.rows("publish", "-f", str(file), "--topic", topic, code=6)
+        assert (report["published"], report["wrong"]) == (0, 1)
+        assert report["errors"][0]["line"] == 1
+        assert "Kafka will not have it" in report["errors"][0]["reason"]
 
     def test_a_rate_is_kept(self, tamis: Command) -> None:
         began = time.monotonic()
