@@ -15,7 +15,8 @@ from tamis.admin.command_line import Entry, Root
 from tamis.admin.session import Session, say
 
 COMMANDS = {
-    "dev": Entry("tamis.admin.commands.dev", "Run a real Kafka and a real Redis on this machine until Ctrl-C."),
+    "dev": Entry("tamis.admin.commands.dev", "Run a whole Tamis on this machine, with a real Kafka, until Ctrl-C."),
+    "demo": Entry("tamis.admin.commands.demo", "See it work: a shop's offers, on a real Kafka, in about a minute."),
     "broker": Entry("tamis.admin.commands.broker", "Match events and deliver what matches: the service."),
     "config": Entry("tamis.admin.commands.config", "Show the configuration, and where it came from."),
 }
