@@ -18,6 +18,7 @@ COMMANDS = {
     "dev": Entry("tamis.admin.commands.dev", "Run a whole Tamis on this machine, with a real Kafka, until Ctrl-C."),
     "demo": Entry("tamis.admin.commands.demo", "See it work: a shop's offers, on a real Kafka, in about a minute."),
     "broker": Entry("tamis.admin.commands.broker", "Match events and deliver what matches: the service."),
+    "topics": Entry("tamis.admin.commands.topics", "Make, list and check Tamis's topics in Kafka."),
     "config": Entry("tamis.admin.commands.config", "Show the configuration, and where it came from."),
 }
 
@@ -54,7 +55,7 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def _report(error: BaseException, session: Session) -> int:
-    from tamis.admin.exit_codes import ExitCode, exit_code_of, message_of
+    from tamis.admin.exit_codes import ExitCode, exit_code_of, is_kafkas, message_of
 
     if session.options.debug:
         import traceback
@@ -68,7 +69,7 @@ def _report(error: BaseException, session: Session) -> int:
         return ExitCode.USAGE
     code = exit_code_of(error)
     if code is not ExitCode.INTERRUPTED:
-        say(f"Error: {message_of(error)}")
+        say(f"Error: {message_of(error)}{session.whereabouts if is_kafkas(error) else ''}")
         for note in getattr(error, "__notes__", ()):
             say(note)
     return code

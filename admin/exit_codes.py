@@ -99,6 +99,11 @@ def message_of(error: BaseException) -> str:
     return _kafka_message(error) or _file_message(error) or str(error)
 
 
+def is_kafkas(error: BaseException) -> bool:
+    """Whether it is Kafka's own, which does not tell which Kafka was asked."""
+    return _kafka_message(error) is not None
+
+
 def _of_library(error: BaseException) -> ExitCode:
     """Of errors that are no classes of the command layer's; looking at them takes imports that a success spares."""
     from tamis.broker.kafka import KafkaException

@@ -1,5 +1,6 @@
 """One run of the command: its global options, its configuration, and its ways to talk."""
 
+import logging
 import sys
 from contextlib import AbstractContextManager, suppress
 from functools import cached_property
@@ -33,10 +34,20 @@ class Session:
         """The settings, and where each of them came from. A production context is announced."""
         from tamis.broker.settings_files import load
 
+        self._listen()
         loaded = load(self._flags(), file=self.options.config, context=self.options.context)
         if loaded.production:
             self._production(loaded.context or "")
         return loaded
+
+    @property
+    def whereabouts(self) -> str:
+        """Which Kafka was asked, and who said so: what to look at if it does not answer."""
+        loaded = self.__dict__.get("configuration")
+        if loaded is None:
+            return ""
+        origin = loaded.origins.get(("kafka", "bootstrap_servers"), "default")
+        return f". Kafka is looked for at {loaded.settings.kafka.bootstrap_servers} ({origin})."
 
     @cached_property
     def out(self) -> Printer:
@@ -61,6 +72,12 @@ class Session:
         """Counts long work; nothing is shown with --quiet unless it was asked for as JSON."""
         kind = self.options.progress
         return progress(kind.NONE if self.options.quiet and kind is kind.AUTO else kind, what, total)
+
+    def _listen(self) -> None:
+        """The client library's own log repeats what errors tell, or tells of what is expected: it is for --debug."""
+        if self.options.debug:
+            logging.basicConfig(level=logging.INFO, stream=sys.stderr, format="%(levelname)s %(name)s: %(message)s")
+        logging.getLogger("tamis.broker.kafka").addHandler(logging.NullHandler())
 
     def _flags(self) -> dict[tuple[str, ...], tuple[str, str]]:
         """Settings by their path: value, and the flag that gave it."""

@@ -5,12 +5,14 @@ The settings here are what exactly-once delivery rests on, so they are no caller
 """
 
 import logging
-from collections.abc import Iterable, Mapping
+import time
+from collections.abc import Collection, Iterable, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from confluent_kafka import (
     Consumer,
+    ConsumerGroupTopicPartitions,
     IsolationLevel,
     KafkaError,
     KafkaException,
@@ -21,8 +23,10 @@ from confluent_kafka import (
 )
 from confluent_kafka.admin import (
     AdminClient,
+    ConfigResource,
     NewTopic,
     OffsetSpec,
+    ResourceType,
     ScramCredentialInfo,
     ScramMechanism,
     UserScramCredentialUpsertion,
@@ -43,7 +47,9 @@ __all__ = [
     "TOO_OLD",
     "TRANSACTION_SECONDS",
     "AdminClient",
+    "ConfigResource",
     "Consumer",
+    "ConsumerGroupTopicPartitions",
     "IsolationLevel",
     "KafkaError",
     "KafkaException",
@@ -51,8 +57,10 @@ __all__ = [
     "NewTopic",
     "OffsetSpec",
     "Producer",
+    "ResourceType",
     "ScramCredentialInfo",
     "ScramMechanism",
+    "TopicCollection",
     "TopicPartition",
     "UserScramCredentialUpsertion",
     "admin_client",
@@ -122,6 +130,9 @@ FORBIDDEN = frozenset(
 )
 """What no waiting mends, whoever asks. A topic's own authorization is not among them: one topic may be another's."""
 _ADMIN_SECONDS = 10.0
+_PAUSE_SECONDS = 0.05
+_URL_SAFE = str.maketrans("+/", "-_")
+"""Kafka's own tools print topics' ids in base64 as URLs have it, and the client in the other one."""
 EARLIEST: OffsetSpec = OffsetSpec.earliest()  # type: ignore[no-untyped-call]
 LATEST: OffsetSpec = OffsetSpec.latest()  # type: ignore[no-untyped-call]
 
@@ -187,10 +198,17 @@ def offset_of(message: Message) -> int:
     return offset
 
 
-def topic_ids(admin: AdminClient, topics: Iterable[str]) -> dict[str, str]:
-    """As Kafka prints them. KafkaException if there is no such topic."""
-    futures = admin.describe_topics(TopicCollection(list(topics)), request_timeout=_ADMIN_SECONDS)
-    return {topic: str(future.result().topic_id) for topic, future in futures.items()}
+def topic_ids(admin: AdminClient, topics: Collection[str], patience: float = 0.0) -> dict[str, str]:
+    """As Kafka prints them. KafkaException if there is no such topic, nor, for one made just now, a bit later."""
+    deadline = time.monotonic() + patience
+    while True:
+        futures = admin.describe_topics(TopicCollection(list(topics)), request_timeout=_ADMIN_SECONDS)
+        try:
+            return {topic: str(future.result().topic_id).translate(_URL_SAFE) for topic, future in futures.items()}
+        except KafkaException as error:
+            if error.args[0].code() != KafkaError.UNKNOWN_TOPIC_OR_PART or time.monotonic() > deadline:
+                raise
+            time.sleep(_PAUSE_SECONDS)
 
 
 def headers_of(message: Message) -> list[tuple[str, bytes]]:

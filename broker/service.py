@@ -3,13 +3,16 @@
 import logging
 import time
 from collections.abc import Callable
+from dataclasses import replace
 
 from tamis.broker.configuration import Settings
-from tamis.broker.errors import InvalidError, MissingError
-from tamis.broker.layouts import read_layout
+from tamis.broker.errors import ConflictError, InvalidError
+from tamis.broker.layout_watch import LayoutWatch
+from tamis.broker.layouts import require_layout
 from tamis.broker.schema_registry import ConfluentRegistry
 from tamis.broker.slots import take_slot
 from tamis.broker.subscription_log import LogWentBackError, SubscriptionLog
+from tamis.broker.topics import require_topics
 from tamis.broker.transactions import RebuildError
 from tamis.broker.worker import Counts, Identity, Worker
 from tamis.codecs.event_decoder import EventDecoder
@@ -17,53 +20,106 @@ from tamis.codecs.layout import Layout
 
 _LOG = logging.getLogger(__name__)
 _PAUSE_SECONDS = (0.1, 5.0)
+_PROGRESS_SECONDS = 2.0
 
 
 def serve(settings: Settings, shard: int, slot: str | None, must_stop: Callable[[], bool]) -> Counts:
     """Work until it must stop. A BrokerError says why it cannot."""
-    layout = _layout(settings, shard)
-    registry = None if settings.schema_registry is None else ConfluentRegistry(settings.schema_registry)
-    decoder = EventDecoder(registry=registry)
-    counts = Counts()
-    with take_slot(settings.names.group(layout.number, shard), slot) as taken:
-        _LOG.info("shard %d of %d, slot %s", shard, layout.shards, taken.name)
-        log = _started(settings, layout, shard)
+    service = Service(settings, shard, slot)
+    try:
+        service.run(must_stop)
+    finally:
+        service.close()
+    return service.counts
+
+
+class Service:
+    """What outlives the clients of one membership: the place among the processes, and what is in force."""
+
+    def __init__(self, settings: Settings, shard: int, slot: str | None) -> None:
+        self.counts = Counts()
+        self._settings = settings
+        self._shard = shard
+        registry = None if settings.schema_registry is None else ConfluentRegistry(settings.schema_registry)
+        self._decoder = EventDecoder(registry=registry)
+        require_layout(settings)
+        self._watch = LayoutWatch(settings)
+        self._layout = self._newest_layout()
+        self._slot = take_slot(settings.names.group(self._layout.number, shard), slot)
+        _LOG.info("shard %d of %d, slot %s", shard, self._layout.shards, self._slot.name)
+        self._log = self._started_log()
+
+    def run(self, must_stop: Callable[[], bool]) -> None:
+        """With new clients whenever the old ones are of no more use."""
+        pause, longest = _PAUSE_SECONDS
+        while not must_stop():
+            began = time.monotonic()
+            try:
+                self._work(must_stop)
+            except RebuildError as error:
+                _LOG.warning("starting again with new clients: %s", error)
+            except LogWentBackError as error:
+                _LOG.error("the subscription log went backwards, reading it again: %s", error)
+                self._log.close()
+                self._log = self._started_log()
+            if must_stop():
+                break
+            if self._watch.has_news():
+                self._take_layout()
+            pause = _PAUSE_SECONDS[0] if time.monotonic() - began > longest else min(2 * pause, longest)
+            time.sleep(pause)
+
+    def close(self) -> None:
+        self._log.close()
+        self._slot.close()
+        self._watch.close()
+
+    def _work(self, must_stop: Callable[[], bool]) -> None:
+        """Until it must stop, or a layout was written."""
+        identity = Identity(self._layout, self._shard, self._slot.name)
+        worker = Worker(self._settings, identity, self._log, self._decoder, self.counts)
         try:
-            pause, longest = _PAUSE_SECONDS
-            while not must_stop():
-                began = time.monotonic()
-                worker = Worker(settings, Identity(layout, shard, taken.name), log, decoder, counts)
-                try:
-                    worker.run(must_stop)
-                except RebuildError as error:
-                    _LOG.warning("starting again with new clients: %s", error)
-                except LogWentBackError as error:
-                    _LOG.error("the subscription log went backwards, reading it again: %s", error)
-                    log.close()
-                    log = _started(settings, layout, shard)
-                finally:
-                    worker.close()
-                if must_stop():
-                    break
-                pause = _PAUSE_SECONDS[0] if time.monotonic() - began > longest else min(2 * pause, longest)
-                time.sleep(pause)
+            worker.run(lambda: must_stop() or self._watch.has_news())
         finally:
-            log.close()
-    return counts
+            worker.close()
+
+    def _take_layout(self) -> None:
+        """Go on with it if it only has more event topics, or other ids of them. ConflictError if it cuts work anew."""
+        self._watch.forget()
+        newest = self._newest_layout()
+        old, new = (replace(layout, topics={}, starts=()) for layout in (self._layout, newest))
+        if old != new:
+            raise ConflictError(
+                f"Layout {newest.number} is in force since just now, and this process works by another: {_told(newest)} "
+                f"instead of {_told(self._layout)}. Start it again."
+            )
+        _LOG.info("the layout has other topics now: %s", ", ".join(sorted(newest.topics)))
+        self._layout = newest
+
+    def _newest_layout(self) -> Layout:
+        layout = require_layout(self._settings)
+        if not 0 <= self._shard < layout.shards:
+            raise InvalidError(
+                f"There are {layout.shards} shards, counted from 0; shard {self._shard} is none of them."
+            )
+        require_topics(self._settings, layout)
+        return layout
+
+    def _started_log(self) -> SubscriptionLog:
+        began = told = time.monotonic()
+
+        def tell(done: int, total: int) -> None:
+            nonlocal told
+            if time.monotonic() - told > _PROGRESS_SECONDS:
+                told = time.monotonic()
+                _LOG.info("reading subscriptions: %d of %d records", done, total)
+
+        log = SubscriptionLog(self._settings, self._layout, self._shard)
+        log.catch_up(tell)
+        seconds = time.monotonic() - began
+        _LOG.info("%d subscriptions from %d records in %.1f s", len(log.state), log.applied, seconds)
+        return log
 
 
-def _layout(settings: Settings, shard: int) -> Layout:
-    layout = read_layout(settings)
-    if layout is None:
-        raise MissingError(f"{settings.names.layout} holds no layout: tamis topics create makes one.")
-    if not 0 <= shard < layout.shards:
-        raise InvalidError(f"There are {layout.shards} shards, counted from 0; shard {shard} is none of them.")
-    return layout
-
-
-def _started(settings: Settings, layout: Layout, shard: int) -> SubscriptionLog:
-    began = time.monotonic()
-    log = SubscriptionLog(settings, layout, shard)
-    log.catch_up()
-    _LOG.info("%d subscriptions from %d records in %.1f s", len(log.state), log.applied, time.monotonic() - began)
-    return log
+def _told(layout: Layout) -> str:
+    return f"layout {layout.number} of {layout.shards} shards"

@@ -12,7 +12,7 @@ aborted, the source goes back to what is committed, and the same events come aga
 import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
@@ -53,6 +53,7 @@ _MARKERS_SECONDS = 0.003
 _VIEW_SECONDS = 600.0
 _LEARNING_SECONDS = 5.0
 _MAINTENANCE_SECONDS = 0.002
+_TELLING_SECONDS = 10.0
 _METADATA_MAX = 4095
 _WINDOW = 1000
 
@@ -105,6 +106,8 @@ class Worker:
         self._judged: list[bool] = []
         self._committed_at = 0.0
         self._learnt_at = 0.0
+        self._told = replace(counts)
+        self._told_at = time.monotonic()
         self._limit = settings.broker.batch_events
         group = names.group(layout.number, identity.shard)
         transactional_id = names.transactional_id(layout.number, identity.shard, identity.slot)
@@ -128,10 +131,24 @@ class Worker:
             else:
                 self._log.drain()
             self._log.state.index.maintain(_MAINTENANCE_SECONDS)
+            self._tell()
 
     def close(self) -> None:
         """Leave the group; what is not committed is aborted by whoever comes under this name next."""
         self._consumer.close()
+
+    def _tell(self) -> None:
+        """Now and then, what was committed since."""
+        now = time.monotonic()
+        if self._counts == self._told or now - self._told_at < _TELLING_SECONDS:
+            return
+        since = {
+            field.name: getattr(self._counts, field.name) - getattr(self._told, field.name) for field in fields(Counts)
+        }
+        _LOG.info(
+            "committed", extra={"seconds": round(now - self._told_at, 1), "subscriptions": len(self._log.state)} | since
+        )
+        self._told, self._told_at = replace(self._counts), now
 
     def _follow_assignment(self) -> None:
         if self._source.assignments == self._assignments:

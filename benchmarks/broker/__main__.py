@@ -8,23 +8,37 @@ a bare transactional loop of the same client, taken in turns in the same run.
 
 import argparse
 import time
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from benchmarks.broker import workload
 from benchmarks.broker.bare import copy
-from benchmarks.broker.latency import measure_latency
+from benchmarks.broker.latency import PROBE, measure_latency
 from benchmarks.report import Report
 from tamis.admin.local import LocalStack, StackOptions
 from tamis.broker.configuration import Settings
-from tamis.broker.kafka import NewTopic, admin_client, producer, topic_ids
+from tamis.broker.kafka import NewTopic, Producer, admin_client, producer, topic_ids
 from tamis.broker.partitions import partition_of
 from tamis.broker.subscription_log import SubscriptionLog
 from tamis.broker.worker import Counts, Identity, Worker
 from tamis.codecs.event_decoder import EventDecoder
 from tamis.codecs.layout import KEY, Layout, Start
+from tamis.codecs.subscription import Subscription
 from tamis.indexes.limits import Limits
 
 _EVENT_PARTITIONS = 4
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is measured."""
+
+    subscriptions: int
+    workload: str
+    events: int
+    rounds: int
+    seconds: int
 
 
 def main() -> None:
@@ -34,20 +48,20 @@ def main() -> None:
     parser.add_argument("--events", type=int, default=200_000)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seconds", type=int, default=10)
-    arguments = parser.parse_args()
+    plan = Plan(**vars(parser.parse_args()))
     report = Report("broker")
     with LocalStack(StackOptions(redis=False)) as stack:
         settings = stack.settings
-        layout = prepare(settings, arguments.workload, arguments.subscriptions, arguments.events)
+        layout = prepare(settings, plan)
         log = start(report, settings, layout)
-        measure_rates(report, settings, layout, log, arguments.events, arguments.rounds)
-        measure_latency(report, settings, layout, log, arguments.seconds)
+        measure_rates(report, settings, layout, log, plan)
         log.close()
+        measure_latency(report, settings, layout, plan.seconds)
     report.show()
     print(f"\nKept in {report.keep()}")
 
 
-def prepare(settings: Settings, kind: str, subscriptions: int, events: int) -> Layout:
+def prepare(settings: Settings, plan: Plan) -> Layout:
     names = settings.names
     admin = admin_client(settings.kafka)
     compacted = {"cleanup.policy": "compact"}
@@ -57,31 +71,34 @@ def prepare(settings: Settings, kind: str, subscriptions: int, events: int) -> L
         NewTopic(names.subscriptions, 16, config=compacted),
         NewTopic(names.events, _EVENT_PARTITIONS),
         NewTopic("live", _EVENT_PARTITIONS),
+        NewTopic("copied", 1),
+        NewTopic(names.notifications("prober"), 1),
         *(NewTopic(name, 1) for name in (names.views, names.rejected, names.undelivered, *outlets)),
     ]
     for future in admin.create_topics(topics).values():
         future.result()
-    ids = topic_ids(admin, [names.subscriptions, names.events])
+    ids = topic_ids(admin, [names.subscriptions, names.events], patience=10.0)
     starts = [Start(names.events, partition, 0) for partition in range(_EVENT_PARTITIONS)]
     layout = Layout(1, 1, 16, ids, Limits(), starts)
     out = producer(settings.kafka)
     out.produce(names.layout, layout.encode(), KEY)
-    for subscription in workload.WORKLOADS[kind](subscriptions):
+    probe = Subscription("prober", "probe", PROBE)
+    for subscription in (probe, *workload.WORKLOADS[plan.workload](plan.subscriptions)):
         place = partition_of(subscription.subscriber, 16)
         send(out, names.subscriptions, subscription.encode(), subscription.key, place)
-    distinct = [event.encode() for event in workload.events(min(events, 50_000))]
-    for number in range(events):
+    distinct = [event.encode() for event in workload.events(min(plan.events, 50_000))]
+    for number in range(plan.events):
         send(out, names.events, distinct[number % len(distinct)], None, number % _EVENT_PARTITIONS)
     out.flush()
     return layout
 
 
-def send(out: object, topic: str, value: bytes, key: bytes | None, partition: int) -> None:
+def send(out: Producer, topic: str, value: bytes, key: bytes | None, partition: int) -> None:
     while True:
         try:
-            out.produce(topic, value, key, partition)  # type: ignore[attr-defined]
+            out.produce(topic, value, key, partition)
         except BufferError:
-            out.poll(0.1)  # type: ignore[attr-defined]
+            out.poll(0.1)
         else:
             return
 
@@ -109,49 +126,57 @@ def start(report: Report, settings: Settings, layout: Layout) -> SubscriptionLog
     return log
 
 
-def measure_rates(
-    report: Report, settings: Settings, layout: Layout, log: SubscriptionLog, events: int, rounds: int
-) -> None:
+def measure_rates(report: Report, settings: Settings, layout: Layout, log: SubscriptionLog, plan: Plan) -> None:
     """In turns; each round reads the whole backlog under a group of its own."""
     targets = [settings.names.notifications(f"subscriber-{number}") for number in range(workload.SUBSCRIBERS)]
-    for turn in range(rounds):
-        began = time.perf_counter()
-        first = began
-
-        def stop(done: int) -> bool:
-            nonlocal first
-            if done == 0:
-                first = time.perf_counter()
-            return done >= events
-
-        copy(settings.kafka, f"bare-{turn}", settings.names.events, targets, settings.broker.batch_events, stop)
-        bare = events / (time.perf_counter() - first)
+    for turn in range(plan.rounds):
+        watch = Watch(plan.events)
+        copy(
+            settings.kafka, f"bare-{turn}", settings.names.events, targets, settings.broker.batch_events, watch.is_done
+        )
+        bare = watch.rate
         counts = Counts()
         identity = Identity(Layout(2 + turn, 1, 16, layout.topics, Limits(), layout.starts), 0, "benchmark")
         worker = Worker(settings, identity, log, EventDecoder(), counts)
-        processor = 0.0
-
-        def must_stop() -> bool:
-            nonlocal first, processor
-            if counts.events == 0:
-                first, processor = time.perf_counter(), time.process_time()
-            return counts.events >= events
-
-        worker.run(must_stop)
-        seconds = time.perf_counter() - first
-        processor = time.process_time() - processor
+        watch = Watch(plan.events)
+        worker.run(partial(watch.has_counted, counts))
         worker.close()
         report.row(
             "Events a second",
             round=turn + 1,
             bare=bare,
-            tamis=events / seconds,
-            share=events / seconds / bare,
-            notifications=counts.notifications / seconds,
+            tamis=watch.rate,
+            share=watch.rate / bare,
+            notifications=watch.rate * counts.notifications / plan.events,
             transactions=counts.transactions,
-            processor_share=processor / seconds,
+            processor_share=watch.processor_share,
         )
     report.show()
+
+
+class Watch:
+    """Runs from when the first batch is waited for until the last event is committed."""
+
+    def __init__(self, events: int) -> None:
+        self._events = events
+        self._began = self._ended = time.perf_counter()
+        self._processor = time.process_time()
+
+    def is_done(self, done: int) -> bool:
+        if done == 0:
+            self._began, self._processor = time.perf_counter(), time.process_time()
+        if done < self._events:
+            return False
+        self._ended = time.perf_counter()
+        self.processor_share = (time.process_time() - self._processor) / (self._ended - self._began)
+        return True
+
+    def has_counted(self, counts: Counts) -> bool:
+        return self.is_done(counts.events)
+
+    @property
+    def rate(self) -> float:
+        return self._events / (self._ended - self._began)
 
 
 def resident_bytes() -> int:

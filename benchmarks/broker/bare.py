@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from tamis.broker.configuration import KafkaSettings
 from tamis.broker.kafka import Message, TopicPartition, consumer, producer
 
-_HEADERS = [
+_HEADERS: list[tuple[str, str | bytes | None]] = [
     ("tamis-id", b"1/AAAAAAAAAAAAAAAAAAAAAA/0/100000/subscriber-0"),
     ("tamis-view", b"1;1;" + b"0:65000:0," * 16),
 ]
@@ -14,7 +14,7 @@ _PREFIX = b"\xc3\x01" + bytes(70)
 """About what a notification has before its event."""
 
 
-def copy(
+def copy(  # noqa: PLR0913, PLR0917 - all that differs between two loops
     settings: KafkaSettings,
     name: str,
     source: str,
@@ -47,7 +47,8 @@ def copy(
         ends: dict[int, int] = {}
         for message in messages:
             partition, offset = message.partition(), message.offset()
-            assert partition is not None and offset is not None
+            assert partition is not None
+            assert offset is not None
             ends[partition] = offset + 1
             target = targets[(done + offset) % len(targets)]
             while True:

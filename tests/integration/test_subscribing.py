@@ -148,7 +148,7 @@ def test_what_is_invalid_is_listed_with_its_reason_and_as_the_broker_has_it(make
     assert reasons[(home + 1) % 4, b"ann/good"][0] is State.INVALID
     assert "belong to partition" in reasons[(home + 1) % 4, b"ann/good"][1]
 
-    broker = SubscriptionState(cluster.layout, cluster.settings.names, "scan")
+    broker = SubscriptionState(cluster.layout, "scan")
     for partition in range(4):
         mine = [record for record in records if record[0] == partition]
         broker.apply(partition, [key for _, key, _ in mine], [value for _, _, value in mine])

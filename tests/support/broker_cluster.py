@@ -13,7 +13,16 @@ from typing import Self
 
 from broker_process import Faults, Plan
 from tamis.broker.configuration import Settings
-from tamis.broker.kafka import NewTopic, TopicPartition, admin_client, consumer, end_offsets, producer, topic_ids
+from tamis.broker.kafka import (
+    NewTopic,
+    TopicPartition,
+    admin_client,
+    consumer,
+    end_offsets,
+    headers_of,
+    producer,
+    topic_ids,
+)
 from tamis.broker.partitions import partition_of
 from tamis.broker.reading import BEGINNING, partitions_of, records
 from tamis.codecs.layout import KEY, Layout, Start
@@ -48,7 +57,7 @@ class Cluster:
             1,
             shards,
             _SUBSCRIPTION_PARTITIONS,
-            topic_ids(admin, [self.names.subscriptions, self.names.events]),
+            topic_ids(admin, [self.names.subscriptions, self.names.events], patience=10.0),
             Limits(),
             [Start(self.names.events, partition, 0) for partition in range(_EVENT_PARTITIONS)],
         )
@@ -184,7 +193,7 @@ class Reader:
                 if error is not None:
                     self._ends[topic] = message.offset() or 0
                     continue
-                headers = {name: value for name, value in message.headers() or [] if isinstance(value, bytes)}
+                headers = dict(headers_of(message))
                 view, header = headers["tamis-view"].decode(), headers["tamis-id"].decode()
                 self.seen.append(Seen(topic, message.value() or b"", view, header, time.monotonic()))
 

@@ -18,11 +18,12 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
-from tamis.broker import worker
-from tamis.broker.configuration import Settings
+from tamis.broker import transactions, worker
+from tamis.broker.configuration import KafkaSettings, Settings
 from tamis.broker.event_source import EventSource
-from tamis.broker.kafka import KafkaSettings, Producer, producer
+from tamis.broker.kafka import Producer, consumer, producer
 from tamis.broker.logs import configure_logging
 from tamis.broker.service import serve
 from tamis.broker.subscription_log import SubscriptionLog
@@ -63,7 +64,7 @@ class Plan:
 
 def break_rewind() -> None:
     """After an abort it goes on with the next events."""
-    EventSource.rewind = lambda source: source._held.clear()  # type: ignore[method-assign]
+    patch.object(EventSource, "rewind", lambda source: source._held.clear()).start()
 
 
 def break_barrier() -> None:
@@ -80,7 +81,7 @@ def break_barrier() -> None:
         return log.view
 
     real = SubscriptionLog.catch_up
-    SubscriptionLog.catch_up = catch_up  # type: ignore[method-assign, assignment]
+    patch.object(SubscriptionLog, "catch_up", catch_up).start()
 
 
 def break_transactions() -> None:
@@ -111,13 +112,12 @@ def break_transactions() -> None:
             pass
 
     def remember(*arguments: Any) -> Any:
-        found.append(real(*arguments))
+        found.append(consumer(*arguments))
         return found[-1]
 
     found: list[Any] = []
-    real = worker.consumer
-    worker.consumer = remember  # type: ignore[assignment]
-    worker.new_producer = lambda settings, _id: Untransacted(settings)  # type: ignore[assignment, return-value]
+    patch.object(worker, "consumer", remember).start()
+    patch.object(worker, "new_producer", lambda settings, _id: Untransacted(settings)).start()
 
 
 BROKEN: dict[str, Callable[[], None]] = {
@@ -129,7 +129,6 @@ BROKEN: dict[str, Callable[[], None]] = {
 
 def inject(faults: Faults) -> None:
     count = 0
-    real = worker.transact
 
     def transact(operation: Callable[..., object], *arguments: object) -> bool:
         nonlocal count
@@ -144,9 +143,9 @@ def inject(faults: Faults) -> None:
             if faults.abort_every and count % faults.abort_every == 0:
                 _LOG.warning("aborted on purpose")
                 return False
-        return real(operation, *arguments)
+        return transactions.transact(operation, *arguments)
 
-    worker.transact = transact  # type: ignore[assignment]
+    patch.object(worker, "transact", transact).start()
 
 
 def main() -> None:

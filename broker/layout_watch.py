@@ -1,0 +1,30 @@
+"""Noticing that a layout is written, while working by another."""
+
+from tamis.broker.configuration import Settings
+from tamis.broker.kafka import TopicPartition, admin_client, consumer, end_offsets
+
+_NO_GROUP = "tamis-layout"
+_AT_ONCE = 10
+
+
+class LayoutWatch:
+    """Knows whether there is news since it was made: so it is made before the layout is read."""
+
+    def __init__(self, settings: Settings) -> None:
+        topic = settings.names.layout
+        end = end_offsets(admin_client(settings.kafka), topic, [0])[0]
+        self._client = consumer(settings.kafka, _NO_GROUP)
+        self._client.assign([TopicPartition(topic, 0, end)])
+        self._news = False
+
+    def has_news(self) -> bool:
+        """Whether one was written since this was made, or since `forget`. It waits for nothing."""
+        self._news = self._news or any(message.error() is None for message in self._client.consume(_AT_ONCE, 0))
+        return self._news
+
+    def forget(self) -> None:
+        """What was written so far is no news any more."""
+        self._news = False
+
+    def close(self) -> None:
+        self._client.close()
