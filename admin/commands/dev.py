@@ -60,7 +60,7 @@ def dev(
     folder; later ones take some seconds. All data is removed at the end, also when this command is killed. What you
     have configured counts, but for where Kafka and Redis are.
     """
-    from tamis.admin.local import LocalStack, StackOptions, TamisBroker, make_topics
+    from tamis.admin.local import LocalStack, StackOptions, TamisBroker
 
     session = session_of(context)
     signal.signal(signal.SIGTERM, signal.default_int_handler)
@@ -72,7 +72,7 @@ def dev(
         if wanted is not None:
             settings = wanted.model_copy(update={"kafka": settings.kafka, "redis": settings.redis})
             session.say("Making the topics, and starting a broker ...")
-            broker = ends.enter_context(closing(TamisBroker(stack, settings, make_topics(settings))))
+            broker = ends.enter_context(closing(TamisBroker(stack, settings)))
             broker.start()
             broker.wait_until_ready()
         with suppress(KeyboardInterrupt, BrokenPipeError):

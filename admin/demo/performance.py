@@ -11,14 +11,13 @@ from tamis.admin.demo.shop import AT_FIRST, GIVEN_UP, LATER, PEOPLE, Offer, offe
 from tamis.admin.demo.stage import Stage, Work
 from tamis.admin.demo.summary import Burst, Crash, Summary
 from tamis.admin.errors import StackError
-from tamis.admin.local import LocalStack, StackOptions, TamisBroker, make_topics
+from tamis.admin.local import LocalStack, StackOptions, TamisBroker
 from tamis.broker.configuration import Settings
 from tamis.broker.delivery import Deliveries
 from tamis.broker.kafka import admin_client
 from tamis.broker.notification_topics import ensure_notification_topics
 from tamis.broker.subscribing import SubscriptionWriter
 from tamis.broker.subscription_list import subscriptions
-from tamis.codecs.layout import Layout
 
 _OFFERS_PER_SECOND = 4.0
 _LOOK_SECONDS = 0.2
@@ -48,16 +47,15 @@ def play(plan: Plan, stage: AbstractContextManager[Stage], report: Callable[[str
     with LocalStack(options, report) as stack, ExitStack() as ends:
         settings = stack.settings
         report("Making the topics, and starting a broker ...")
-        layout = make_topics(settings)
-        broker = ends.enter_context(closing(TamisBroker(stack, settings, layout)))
+        broker = ends.enter_context(closing(TamisBroker(stack, settings)))
         broker.start()
         ensure_notification_topics(admin_client(settings.kafka), settings, PEOPLE)
         broker.wait_until_ready()
         shown = ends.enter_context(stage)
         audience = ends.enter_context(Audience(settings, PEOPLE, shown))
-        writer = ends.enter_context(SubscriptionWriter(settings, layout, _refuse))
+        writer = ends.enter_context(SubscriptionWriter(settings, broker.layout, _refuse))
         publisher = ends.enter_context(Deliveries(settings.kafka, _refuse))
-        performance = _Performance(settings, layout, broker, shown, audience, writer, publisher)
+        performance = _Performance(settings, broker, shown, audience, writer, publisher)
         crash, shown_offers = performance.show_offers(plan.seconds)
         burst = performance.measure(plan.events)
         shown.say("Now the check: what should each person have got? Every event is evaluated again, one by one.")
@@ -72,7 +70,6 @@ def _refuse(_line: int, reason: str) -> None:
 @dataclass
 class _Performance:
     settings: Settings
-    layout: Layout
     broker: TamisBroker
     stage: Stage
     audience: Audience
@@ -160,7 +157,7 @@ class _Performance:
         self.stage.say(
             f"{GIVEN_UP.subscriber.title()} takes back the subscription {GIVEN_UP.name}; the other one stays."
         )
-        for found in subscriptions(self.settings, self.layout, GIVEN_UP.subscriber):
+        for found in subscriptions(self.settings, self.broker.layout, GIVEN_UP.subscriber):
             if found.key == GIVEN_UP.key:
                 self.writer.remove(found)
         self.writer.wait()

@@ -80,19 +80,16 @@ class Summary:
     def text(self) -> str:
         """Its last line is the verdict."""
         verdict, burst, crash = self.verdict, self.burst, self.crash
-        lines = [
-            f"Offers   {self.offers} at a human pace, {self.offers_per_second:g} a second.",
-            f"Crash    the broker was killed and away for {crash.seconds_away:.1f} s. {crash.events_waiting} offers "
-            "waited in Kafka;",
-            f"         {crash.seconds_until_caught_up:.1f} s after its start, the next one had matched them all.",
-            f"Burst    {burst.events:,} events and {burst.notifications:,} notifications in {burst.seconds:.1f} s, from "
-            "the first one sent",
-            f"         to the last one read: {burst.events_per_second:,} events/s, "
-            f"{burst.notifications_per_second:,} notifications/s. Publisher, Kafka, one",
-            f"         broker process and the readers shared {os.cpu_count()} processors.",
-            "Check    Every event was evaluated again, one by one, on every subscription in force when it was",
-            f"         matched ({verdict.views} states of the subscriptions), and compared with what readers got.",
-        ]
+        lines = f"""\
+Offers   {self.offers} at a human pace, {self.offers_per_second:g} a second.
+Crash    The broker was killed, and away for {crash.seconds_away:.1f} s. {crash.events_waiting} offers waited in
+         Kafka; {crash.seconds_until_caught_up:.1f} s after its start the next one had matched them all.
+Burst    {burst.events:,} events and {burst.notifications:,} notifications in {burst.seconds:.1f} s, from the first one
+         sent to the last one read: {burst.events_per_second:,} events/s, {burst.notifications_per_second:,}
+         notifications/s. All of it shared {os.cpu_count()} processors: the publisher, Kafka,
+         one broker process and the readers.
+Check    Every event was evaluated again, alone, on each subscription that was in
+         force when it was matched ({verdict.views} states of the subscriptions).""".splitlines()
         if verdict.wrong:
             lines.append(f"         {verdict.wrong} notifications were wrong: nobody was to get them, or not so.")
         if verdict.disordered:

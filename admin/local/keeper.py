@@ -62,9 +62,7 @@ class Keeper:
         finally:
             self._clean_up(keep_logs=keep_logs)
 
-    def do_start(
-        self, name: str, command: list[str], log: str, environment: dict[str, str] | None
-    ) -> dict[str, Any]:
+    def do_start(self, name: str, command: list[str], log: str, environment: dict[str, str] | None) -> dict[str, Any]:
         with Path(log).open("ab") as file:
             self._servers[name] = subprocess.Popen(
                 command,

@@ -40,9 +40,7 @@ class Servers:
         self.logs = self.folder / "logs"
         self.logs.mkdir()
 
-    def start(
-        self, name: str, command: Sequence[str | Path], environment: Mapping[str, str] | None = None
-    ) -> "Server":
+    def start(self, name: str, command: Sequence[str | Path], environment: Mapping[str, str] | None = None) -> "Server":
         """In the folder, with this environment or with ours; a name may be used again once its server has ended."""
         log = self.logs / f"{name}.log"
         answer = self.ask(

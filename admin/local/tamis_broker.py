@@ -1,4 +1,4 @@
-"""The broker process of a local stack: `tamis broker`, as a child that ends with the stack.
+"""A Tamis on a local stack: its topics, and its broker process, `tamis broker`, as a child that ends with the stack.
 
 It is told everything by a file of configuration in the stack's folder, and nothing by the environment: whatever the
 user's own Tamis is set to, this one works on this stack. What it keeps of its own is in that folder too.
@@ -18,7 +18,7 @@ from tamis.admin.local.stack import LocalStack
 from tamis.admin.local.toml import toml_of
 from tamis.broker.configuration import Settings
 from tamis.broker.kafka import Consumer, KafkaException, TopicPartition, admin_client, consumer, end_offsets
-from tamis.codecs.layout import Layout
+from tamis.broker.topics import Wanted, create
 
 _NAME = "tamis-broker"
 _READY_SECONDS = 60.0
@@ -28,14 +28,15 @@ _CALL_SECONDS = 10.0
 
 
 class TamisBroker:
-    """Can be started, killed, and started again in the same place, as after a crash."""
+    """Makes the topics. It can be started, killed, and started again in the same place, as after a crash."""
 
-    def __init__(self, stack: LocalStack, settings: Settings, layout: Layout) -> None:
+    def __init__(self, stack: LocalStack, settings: Settings) -> None:
         self._stack = stack
         self._server: Server | None = None
         self._settings = settings
-        self._places = [(start.topic, start.partition) for start in layout.starts]
-        self._group = settings.names.group(layout.number, 0)
+        self.layout = create(settings, Wanted(event_topics=tuple(settings.events))).layout
+        self._places = [(start.topic, start.partition) for start in self.layout.starts]
+        self._group = settings.names.group(self.layout.number, 0)
         self._admin = admin_client(settings.kafka)
         self._client: Consumer | None = None
         self.configuration = stack.folder / "tamis.toml"
@@ -50,7 +51,8 @@ class TamisBroker:
     def start(self) -> None:
         """Start it; it reads no events yet when this returns."""
         # Safe path: what lies in the stack's folder is not to be imported.
-        command = [sys.executable, "-P", "-m", "tamis.admin", "--config", self.configuration, "broker", "--slot", "dev"]
+        python = [sys.executable, "-P", "-m", "tamis.admin"]
+        command = [*python, "--config", str(self.configuration), "broker", "--slot", "dev"]
         self._server = self._stack.run(_NAME, command, _environment(self._stack.folder))
 
     def kill(self) -> None:

@@ -29,6 +29,6 @@ def _key(key: str) -> str:
     return key if _BARE.fullmatch(key) else _value(key)
 
 
-def _value(value: str | float | bool) -> str:
+def _value(value: Any) -> str:
     """As JSON spells it, which TOML reads too, but for one control character."""
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
