@@ -12,13 +12,25 @@ from typing import Annotated, Any, NoReturn
 import typer
 
 from tamis.admin.command_line import Entry, Root
+from tamis.admin.errors import ReaderGoneError
 from tamis.admin.session import Session, say
+
+_STDOUT = 1
+"""As the system numbers it."""
 
 COMMANDS = {
     "dev": Entry("tamis.admin.commands.dev", "Run a whole Tamis on this machine, with a real Kafka, until Ctrl-C."),
     "demo": Entry("tamis.admin.commands.demo", "See it work: a shop's offers, on a real Kafka, in about a minute."),
     "broker": Entry("tamis.admin.commands.broker", "Match events and deliver what matches: the service."),
     "topics": Entry("tamis.admin.commands.topics", "Make, list and check Tamis's topics in Kafka."),
+    "subscribe": Entry("tamis.admin.commands.subscribe", "Subscribe to the events that satisfy an expression."),
+    "unsubscribe": Entry("tamis.admin.commands.unsubscribe", "Take subscriptions back."),
+    "subscriptions": Entry("tamis.admin.commands.subscriptions", "See subscriptions, pause and resume them."),
+    "subs": Entry("tamis.admin.commands.subscriptions", "Short for subscriptions."),
+    "publish": Entry("tamis.admin.commands.publish", "Publish events."),
+    "tail": Entry("tamis.admin.commands.tail", "Follow a subscriber's notifications."),
+    "rejected": Entry("tamis.admin.commands.rejected", "See the input that was not understood."),
+    "explain": Entry("tamis.admin.commands.explain", "Tell why an expression matches an event, or why not."),
     "config": Entry("tamis.admin.commands.config", "Show the configuration, and where it came from."),
 }
 
@@ -46,12 +58,20 @@ def run(arguments: Sequence[str]) -> int:
         )
         sys.stdout.flush()
         return int(answer or 0)
-    except BrokenPipeError:
-        # The reader has what it wanted. What is still buffered has nowhere to go, at the interpreter's end neither.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
+    except SystemExit as error:
+        if not isinstance(error.__context__, BrokenPipeError):
+            raise
+        return _leave_in_peace()
+    except (BrokenPipeError, ReaderGoneError):
+        return _leave_in_peace()
     except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - here every error gets its exit code
         return _report(error, session)
+
+
+def _leave_in_peace() -> int:
+    """The reader has what it wanted. What is still buffered has nowhere to go, at the interpreter's end neither."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), _STDOUT)
+    return 0
 
 
 def _report(error: BaseException, session: Session) -> int:

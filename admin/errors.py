@@ -11,3 +11,7 @@ class UsageError(Exception):
 
 class DeclinedError(Exception):
     """A question was answered with no."""
+
+
+class ReaderGoneError(Exception):
+    """Nobody reads standard output any more, as when `head` has seen enough."""

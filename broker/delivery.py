@@ -11,6 +11,7 @@ from typing import Self
 from tamis.broker.configuration import KafkaSettings
 from tamis.broker.errors import MissingError, UnreachableError
 from tamis.broker.kafka import KafkaError, KafkaException, producer
+from tamis.broker.reading import partitions_known_to
 
 _WAIT_SECONDS = 0.1
 _TOO_LARGE = frozenset({KafkaError.MSG_SIZE_TOO_LARGE, KafkaError.INVALID_RECORD})
@@ -21,12 +22,13 @@ Failed = Callable[[int, str], None]
 
 
 class Deliveries:
-    """A producer whose records are each acknowledged by all replicas, or told.
+    """A producer for one topic, whose records are each acknowledged by all replicas, or told.
 
-    A record that is itself at fault is told by its line. Anything else ends everything: the next call raises it.
+    MissingError if there is no such topic. A record that is itself at fault is told by its line. Anything else ends
+    everything: the next call raises it.
     """
 
-    def __init__(self, settings: KafkaSettings, failed: Failed, seconds: float = 30.0) -> None:
+    def __init__(self, settings: KafkaSettings, topic: str, failed: Failed, seconds: float = 30.0) -> None:
         self.sent = 0
         """Records that were handed over."""
         self.refused = 0
@@ -35,7 +37,7 @@ class Deliveries:
         self._seconds = seconds
         self._address = settings.bootstrap_servers
         self._error: KafkaError | None = None
-        self._topic = ""
+        self._topic = topic
         self._client = producer(
             settings,
             properties={
@@ -44,6 +46,7 @@ class Deliveries:
                 "partitioner": "murmur2_random",  # a key's partition is where every other client would have put it
             },
         )
+        partitions_known_to(self._client, settings, topic, seconds)
 
     def __enter__(self) -> Self:
         return self
@@ -59,9 +62,8 @@ class Deliveries:
         """How many records Kafka has, as far as is known now."""
         return max(0, self.sent - self.refused - len(self._client))
 
-    def send(self, line: int, topic: str, value: bytes | None, key: bytes | None = None, partition: int = -1) -> None:
+    def send(self, line: int, value: bytes | None, key: bytes | None = None, partition: int = -1) -> None:
         """Waits while too many are under way."""
-        self._topic = topic
         self.sent += 1
 
         def told(error: KafkaError | None, _message: object) -> None:
@@ -70,7 +72,7 @@ class Deliveries:
 
         while True:
             try:
-                self._client.produce(topic, value, key, partition, on_delivery=told)
+                self._client.produce(self._topic, value, key, partition, on_delivery=told)
             except BufferError:
                 self._client.poll(_WAIT_SECONDS)
             except KafkaException as error:

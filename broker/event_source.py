@@ -11,6 +11,7 @@ from tamis.broker.errors import BrokerError, ConflictError
 from tamis.broker.kafka import (
     LOG_WENT_BACK,
     Consumer,
+    KafkaError,
     KafkaException,
     Message,
     TopicPartition,
@@ -95,7 +96,11 @@ class EventSource:
 
     def _accept(self, *messages: Message | None) -> None:
         for message in messages:
-            if message is None or self._is_told(message):
+            if message is None:
+                continue
+            error = message.error()
+            if error is not None:
+                self._tell(message, error)
                 continue
             place, offset = place_of(message), offset_of(message)
             # One poll may hand out what it fetched before a partition went and came back, and then fetch it again.
@@ -103,11 +108,8 @@ class EventSource:
                 self._next[place] = offset + 1
                 self._held.append(message)
 
-    def _is_told(self, message: Message) -> bool:
-        """Whether it is no record but an error, which is told or raised."""
-        error = message.error()
-        if error is None:
-            return False
+    def _tell(self, message: Message, error: KafkaError) -> None:
+        """Raise what the client cannot get over by itself."""
         match verdict(error):
             case Verdict.STOP:
                 raise last_word(error)
@@ -120,7 +122,6 @@ class EventSource:
                 raise RebuildError(error.str())
             case _:
                 _LOG.warning("while polling events: %s", error.str())
-        return True
 
     def _assigned(self, client: Consumer, partitions: list[TopicPartition]) -> None:
         # What is raised here would not come out of the poll that this is called by.

@@ -3,11 +3,13 @@
 import random
 import time
 from collections.abc import Callable
+from itertools import chain
 
 from tamis.broker.configuration import Settings
 from tamis.broker.errors import ConflictError, MissingError
-from tamis.broker.kafka import KafkaException, Producer, TopicPartition, producer
-from tamis.broker.reading import BEGINNING, partitions_of, records
+from tamis.broker.kafka import KafkaException, Producer, producer
+from tamis.broker.positions import END
+from tamis.broker.tailing import Extent, tail
 from tamis.codecs.errors import RecordError
 from tamis.codecs.layout import KEY, Layout
 
@@ -17,11 +19,10 @@ _PAUSE_SECONDS = 0.5
 _OVERTAKEN = frozenset({"_FENCED", "PRODUCER_FENCED", "INVALID_PRODUCER_EPOCH", "_PURGE_QUEUE", "_STATE"})
 
 
-def read_layout(settings: Settings) -> Layout | None:
+def read_layout(settings: Settings, seconds: float = 10.0) -> Layout | None:
     """The newest one, None if none was written. MissingError if there is no topic for it."""
-    partitions_of(settings.kafka, settings.names.layout)  # a topic that is not there would be waited for
     newest = None
-    for record in records(settings.kafka, [TopicPartition(settings.names.layout, 0, BEGINNING)]):
+    for record in chain.from_iterable(tail(settings.kafka, settings.names.layout, Extent(end=END), seconds)):
         value = record.value()
         if record.key() != KEY or value is None:
             continue
@@ -35,11 +36,11 @@ def read_layout(settings: Settings) -> Layout | None:
     return newest
 
 
-def require_layout(settings: Settings) -> Layout:
+def require_layout(settings: Settings, seconds: float = 10.0) -> Layout:
     """The newest one. MissingError says how one is made."""
     advice = f"Make the topics first: tamis topics create (the prefix is {settings.prefix!r})."
     try:
-        layout = read_layout(settings)
+        layout = read_layout(settings, seconds)
     except MissingError as error:
         raise MissingError(f"{error} {advice}") from error
     if layout is None:

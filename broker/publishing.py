@@ -10,18 +10,17 @@ from tamis.broker.event_lines import Outgoing, outgoing
 from tamis.broker.json_lines import LineError, WrongLine
 from tamis.broker.layouts import read_layout
 from tamis.broker.line_report import Account, LineReport, Listener
-from tamis.broker.reading import partitions_of
 
 _TOLD_SECONDS = 0.1
 
 Lines = Iterable[tuple[int, Outgoing | WrongLine]]
 
 
-def default_topic(settings: Settings) -> str:
+def default_topic(settings: Settings, seconds: float = 10.0) -> str:
     """The only event topic that the layout has, else the one of whoever names none."""
     names = settings.names
     try:
-        layout = read_layout(settings)
+        layout = read_layout(settings, seconds)
     except MissingError:
         layout = None
     topics = [] if layout is None else sorted(set(layout.topics) - set(names.own))
@@ -39,16 +38,15 @@ def outgoing_lines(lines: Iterable[tuple[int, bytes]]) -> Iterator[tuple[int, Ou
 
 def publish(settings: Settings, topic: str, events: Lines, listener: Listener, seconds: float = 30.0) -> LineReport:
     """Send them, and wait until Kafka has them. MissingError if there is no such topic."""
-    partitions_of(settings.kafka, topic, seconds)
     account = Account(listener)
-    with Deliveries(settings.kafka, account.refused, seconds) as deliveries:
+    with Deliveries(settings.kafka, topic, account.refused, seconds) as deliveries:
         told = time.monotonic()
         for line, event in events:
             account.report.lines += 1
             if isinstance(event, WrongLine):
                 account.wrong(event)
             else:
-                deliveries.send(line, topic, event.value, event.key)
+                deliveries.send(line, event.value, event.key)
             if time.monotonic() - told > _TOLD_SECONDS:
                 told = time.monotonic()
                 account.acknowledged(deliveries.acknowledged)

@@ -10,9 +10,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from tamis.broker.configuration import KafkaSettings
 from tamis.broker.errors import MissingError, UnreachableError
 from tamis.broker.kafka import (
+    AdminClient,
     Consumer,
     KafkaException,
     Message,
+    Producer,
+    Properties,
     TopicPartition,
     admin_client,
     consumer,
@@ -23,6 +26,8 @@ from tamis.broker.kafka import (
 
 BEGINNING = -2
 """As an offset: wherever the log begins."""
+TO_THE_END: Properties = {"enable.partition.eof": True, "fetch.wait.max.ms": 10}
+"""For a consumer that is told where partitions end: Kafka says it once it has waited for more, by default 500 ms."""
 _POLL_SECONDS = 0.5
 _NO_GROUP = "tamis-reader"
 """Readers commit nothing and join nothing; the client wants a name all the same."""
@@ -30,8 +35,15 @@ _NO_GROUP = "tamis-reader"
 
 def partitions_of(settings: KafkaSettings, topic: str, seconds: float = 10.0) -> list[int]:
     """Its partitions' numbers. MissingError if there is no such topic."""
+    return partitions_known_to(admin_client(settings), settings, topic, seconds)
+
+
+def partitions_known_to(
+    client: AdminClient | Producer, settings: KafkaSettings, topic: str, seconds: float = 10.0
+) -> list[int]:
+    """As a client has them from now on. One that knows nothing yet may take seconds for what it is asked first."""
     try:
-        found = admin_client(settings).list_topics(topic, timeout=seconds).topics[topic]
+        found = client.list_topics(topic, timeout=seconds).topics[topic]
     except KafkaException as error:
         raise UnreachableError(
             f"Kafka at {settings.bootstrap_servers} does not answer: {error.args[0].str()}"
@@ -53,7 +65,7 @@ def records(
     """
     assigned = list(starts)
     left = {(start.topic, start.partition) for start in assigned}
-    client = consumer(settings, _NO_GROUP, {"enable.partition.eof": True})
+    client = consumer(settings, _NO_GROUP, TO_THE_END)
     try:
         client.assign(assigned)
         while left:

@@ -11,13 +11,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from tamis.broker.configuration import Settings
 from tamis.broker.kafka import Message, headers_of, offset_of, place_of
 from tamis.broker.schema_registry import ConfluentRegistry
 from tamis.codecs.errors import RecordError
 from tamis.codecs.event_decoder import EventDecoder
 from tamis.codecs.headers import Rejection
-from tamis.codecs.messages import DETECT, EventFormat, Messages
+from tamis.codecs.messages import DETECT, Messages
 from tamis.codecs.notification import Match, Notification
 from tamis.codecs.rendering import rendered
 
@@ -62,39 +64,56 @@ class NotificationReader:
         self._formats = {topic: topic_settings.format() for topic, topic_settings in settings.events.items()}
 
     def read(self, messages: Sequence[Message]) -> list[ReceivedNotification]:
-        return [self._read(message) for message in messages]
+        contents = [_content_of(message.value() or b"") for message in messages]
+        by_topic: dict[str, list[_Content]] = {}
+        for content in contents:
+            if content.notification is not None and content.notification.event is not None:
+                by_topic.setdefault(content.notification.topic, []).append(content)
+        for topic, some in by_topic.items():
+            self._add_events(topic, some)
+        return [
+            ReceivedNotification(*_place(message), message.key(), content.notification, content.event, content.problem)
+            for message, content in zip(messages, contents, strict=True)
+        ]
 
-    def _read(self, message: Message) -> ReceivedNotification:
-        value = message.value() or b""
-        notification: Notification | None = None
-        event: Any = None
-        problem = None
-        try:
-            if value.startswith(b"{"):
-                notification, event = _of_json(value)
-            else:
-                notification = Notification.decode(value)
-                event = self._event(notification)
-        except (RecordError, ValueError, KeyError, TypeError, RecursionError) as error:
-            what = "the notification" if notification is None else "the event"
-            problem = f"{what} cannot be read: {type(error).__name__ if not str(error) else error}"
-        return ReceivedNotification(*_place(message), message.key(), notification, event, problem)
-
-    def _event(self, notification: Notification) -> Any:
-        if notification.event is None:
-            return None
+    def _add_events(self, topic: str, contents: Sequence["_Content"]) -> None:
+        """All at once; where one cannot be read, each alone."""
+        notifications = [content.notification for content in contents if content.notification is not None]
         messages = Messages(
-            topic=notification.topic,
-            partition=notification.partition,
-            offsets=[notification.offset],
-            timestamps=[-1],
-            values=[notification.event],
-            format=self._format(notification.topic),
+            topic=topic,
+            partition=np.array([one.partition for one in notifications], np.int32),
+            offsets=[one.offset for one in notifications],
+            timestamps=[-1] * len(notifications),
+            values=[one.event for one in notifications],
+            format=self._formats.get(topic, DETECT),
         )
-        return _loaded(rendered(self._decoder, messages)[0])
+        try:
+            for content, text in zip(contents, rendered(self._decoder, messages), strict=True):
+                content.event = _loaded(text)
+        except (RecordError, ValueError, RecursionError) as error:
+            if len(contents) == 1:
+                contents[0].problem = f"the event cannot be read: {error}"
+                return
+            for content in contents:
+                self._add_events(topic, [content])
 
-    def _format(self, topic: str) -> EventFormat:
-        return self._formats.get(topic, DETECT)
+
+@dataclass(slots=True)
+class _Content:
+    notification: Notification | None = None
+    event: Any = None
+    problem: str | None = None
+
+
+def _content_of(value: bytes) -> _Content:
+    try:
+        if value.startswith(b"{"):
+            return _Content(*_of_json(value))
+        return _Content(Notification.decode(value))
+    except KeyError as error:
+        return _Content(problem=f"the notification cannot be read: {error} is missing")
+    except (RecordError, ValueError, TypeError, RecursionError) as error:
+        return _Content(problem=f"the notification cannot be read: {error}")
 
 
 def rejection_of(message: Message) -> ReceivedRejection:

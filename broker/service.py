@@ -90,8 +90,8 @@ class Service:
         old, new = (replace(layout, topics={}, starts=()) for layout in (self._layout, newest))
         if old != new:
             raise ConflictError(
-                f"Layout {newest.number} is in force since just now, and this process works by another: {_told(newest)} "
-                f"instead of {_told(self._layout)}. Start it again."
+                f"{_told(newest)} is in force since just now, and this process works by {_told(self._layout)}. "
+                "Start it again."
             )
         _LOG.info("the layout has other topics now: %s", ", ".join(sorted(newest.topics)))
         self._layout = newest
@@ -122,4 +122,4 @@ class Service:
 
 
 def _told(layout: Layout) -> str:
-    return f"layout {layout.number} of {layout.shards} shards"
+    return f"layout {layout.number} ({layout.shards} shards, {layout.partitions} partitions, rules {layout.rules})"

@@ -19,7 +19,17 @@ from pydantic import ValidationError
 
 from tamis.broker.configuration import Settings
 from tamis.broker.errors import ConfigurationError, MissingError
-from tamis.broker.settings_keys import Key, Problem, SecretText, at_variable, is_secret, leaves, nearest, spelled
+from tamis.broker.settings_keys import (
+    Key,
+    Problem,
+    SecretText,
+    at_variable,
+    is_secret,
+    leaves,
+    masked,
+    nearest,
+    spelled,
+)
 
 DEFAULT = "default"
 PROJECT_FILE = "tamis.toml"
@@ -231,11 +241,10 @@ def _told(location: tuple[int | str, ...], message: str, merged: Layer) -> str:
     """What the model says about a value, with the place where it is written. The value itself may be a secret."""
     path = tuple(map(str, location))
     near = [key for key in merged if key[: len(path)] == path or path[: len(key)] == key]
-    named = [key for key in near if key[-1] in message] or near
-    shown = (
-        ""
-        if not named or is_secret(named[0]) or isinstance(merged[named[0]][0], SecretText)
-        else f" = {merged[named[0]][0]!r}"
-    )
-    origin = f" ({merged[named[0]][1]})" if named else ""
-    return f"{spelled(named[0] if named else path)}{shown}{origin}: {message.removeprefix('Value error, ')}."
+    reason = message.removeprefix("Value error, ")
+    if not near:
+        return f"{spelled(path)}: {reason}."
+    key = next((key for key in near if key[-1] in message), near[0])
+    value, origin = merged[key]
+    shown = "***" if isinstance(value, SecretText) else masked(key, value)
+    return f"{spelled(key)} = {shown!r} ({origin}): {reason}."

@@ -17,7 +17,7 @@ Key = tuple[str, ...]
 
 _BARE = re.compile(r"[A-Za-z0-9_-]+", re.ASCII)
 _SECRET = re.compile(
-    r"password|secret|token|credential|jaas|user\.info|oauthbearer\.config|\.pem$|api[._]key", re.ASCII
+    r"password|passphrase|secret|token(?!\.endpoint)|credential|jaas|user\.info|oauthbearer\.config|\.pem$", re.ASCII
 )
 _URL_PASSWORD = re.compile(r"(://[^/?#@]*?:)[^/?#]*(@)")
 _HIDDEN = "***"

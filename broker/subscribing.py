@@ -43,10 +43,9 @@ class SubscriptionWriter:
         """The notification topics that were made."""
         self._settings = settings
         self._partitions = layout.partitions
-        self._topic = settings.names.subscriptions
         self._admin = admin_client(settings.kafka)
         self._known: set[str] = set()
-        self._deliveries = Deliveries(settings.kafka, failed, seconds)
+        self._deliveries = Deliveries(settings.kafka, settings.names.subscriptions, failed, seconds)
 
     def __enter__(self) -> Self:
         return self
@@ -73,18 +72,18 @@ class SubscriptionWriter:
         for one in numbered:
             subscription = one.subscription
             partition = partition_of(subscription.subscriber, self._partitions)
-            self._deliveries.send(one.line, self._topic, one.value, subscription.key, partition)
+            self._deliveries.send(one.line, one.value, subscription.key, partition)
 
     def remove(self, found: Listed) -> None:
         """An empty record in the place of what was found there, valid or not."""
-        self._deliveries.send(0, self._topic, None, found.key, found.partition)
+        self._deliveries.send(0, None, found.key, found.partition)
 
     def pause(self, found: Listed, reason: str | None) -> None:
         """With no reason: put it in force again."""
         if found.subscription is None:
             raise InvalidError(f"{found.subscriber}/{found.name} is no subscription: {found.reason}.")
         subscription = replace(found.subscription, paused=reason)
-        self._deliveries.send(0, self._topic, subscription.encode(), subscription.key, found.partition)
+        self._deliveries.send(0, subscription.encode(), subscription.key, found.partition)
 
     def wait(self, progress: Callable[[int], None] | None = None) -> None:
         """Until all is acknowledged."""

@@ -9,7 +9,7 @@ from tamis.broker.json_lines import in_batches
 from tamis.broker.kafka import Message, admin_client, offset_of, place_of
 from tamis.broker.partitions import partition_of
 from tamis.broker.positions import END, START, resolved
-from tamis.broker.reading import partitions_of
+from tamis.broker.reading import partitions_known_to
 from tamis.broker.tailing import between
 from tamis.codecs.errors import RecordError
 from tamis.codecs.layout import Layout
@@ -66,15 +66,17 @@ class _Record:
     timestamp: int
 
 
-def subscriptions(settings: Settings, layout: Layout, subscriber: str | None = None) -> Iterator[Listed]:
+def subscriptions(
+    settings: Settings, layout: Layout, subscriber: str | None = None, seconds: float = 10.0
+) -> Iterator[Listed]:
     """All, or those of one subscriber, which are in one partition. In memory are those of one partition at a time."""
     topic = settings.names.subscriptions
-    every = partitions_of(settings.kafka, topic)
+    admin = admin_client(settings.kafka)
+    every = partitions_known_to(admin, settings.kafka, topic, seconds)
     partitions = every if subscriber is None else [partition_of(subscriber, layout.partitions)]
     wanted = b"" if subscriber is None else f"{subscriber}/".encode()
-    admin = admin_client(settings.kafka)
-    starts = resolved(admin, topic, partitions, START)
-    ends = resolved(admin, topic, partitions, END)
+    starts = resolved(admin, topic, partitions, START, seconds)
+    ends = resolved(admin, topic, partitions, END, seconds)
     for partition in partitions:
         log = between(settings.kafka, topic, {partition: starts[partition]}, {partition: ends[partition]})
         for some in in_batches(_last_records(log, wanted), _PARSED_AT_ONCE):

@@ -18,7 +18,7 @@ from tamis.broker.kafka import (
     place_of,
 )
 from tamis.broker.positions import END, START, Position, resolved
-from tamis.broker.reading import partitions_of
+from tamis.broker.reading import TO_THE_END, partitions_known_to
 
 _NO_GROUP = "tamis-tail"
 """It commits nothing and joins nothing; the client wants a name all the same."""
@@ -45,12 +45,15 @@ class Extent:
         return END if self.end is None else START
 
 
-def tail(settings: KafkaSettings, topic: str, extent: Extent) -> Iterator[list[Message]]:
-    """Records as they come, some at a time; of one partition in its order. MissingError if there is no such topic."""
-    partitions = partitions_of(settings, topic)
+def tail(settings: KafkaSettings, topic: str, extent: Extent, patience: float = 10.0) -> Iterator[list[Message]]:
+    """Records as they come, some at a time; of one partition in its order. MissingError if there is no such topic.
+
+    UnreachableError if Kafka does not tell in so many seconds where the topic begins and ends.
+    """
     admin = admin_client(settings)
-    starts = resolved(admin, topic, partitions, extent.first)
-    ends = None if extent.end is None else resolved(admin, topic, partitions, extent.end)
+    partitions = partitions_known_to(admin, settings, topic, patience)
+    starts = resolved(admin, topic, partitions, extent.first, patience)
+    ends = None if extent.end is None else resolved(admin, topic, partitions, extent.end, patience)
     left = extent.count
     if left == 0:
         return
@@ -75,7 +78,7 @@ def between(
     if not open_partitions:
         return
     # Without ends, that a partition has no more just now is of no concern.
-    client = consumer(settings, _NO_GROUP, {"enable.partition.eof": ends is not None})
+    client = consumer(settings, _NO_GROUP, {} if ends is None else TO_THE_END)
     try:
         client.assign([TopicPartition(topic, number, starts[number]) for number in sorted(open_partitions)])
         for messages in _polled(client, seconds, bounded=ends is not None):

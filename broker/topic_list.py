@@ -8,7 +8,7 @@ from tamis.broker.kafka import EARLIEST, LATEST, AdminClient, KafkaException, Of
 from tamis.broker.layouts import read_layout
 from tamis.broker.topic_facts import TopicFacts, topic_facts
 
-_SECONDS = 30.0
+_SECONDS = 10.0
 
 
 @dataclass(frozen=True, slots=True)

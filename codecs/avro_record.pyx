@@ -101,7 +101,8 @@ cdef class FieldPlan:
     cdef bint bind(self, EventSink* sink, vector[uint32_t]* places, BoundPlan* bound) except -1:
         cdef size_t index
         cdef uint32_t child
-        places.assign(self.nodes.size(), NO_NODE)
+        places.clear()
+        places.resize(self.nodes.size(), NO_NODE)
         bound[0] = BoundPlan(self.nodes.data(), self.names.data(), self.text.data(), places.data())
         places[0][0] = ROOT
         for index in range(self.nodes.size()):

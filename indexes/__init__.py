@@ -10,7 +10,7 @@ imports no other layer.
 from tamis.indexes.batch import EventBatch
 from tamis.indexes.columnar import Expressions, parse_many
 from tamis.indexes.engines import DEFAULT_ENGINE, ENGINES, create, load
-from tamis.indexes.errors import EventError, ExpressionError, IndexBusy, SnapshotError, StaleBatchError
+from tamis.indexes.errors import EventError, ExpressionError, IndexBroken, IndexBusy, SnapshotError, StaleBatchError
 from tamis.indexes.explanation import Explanation
 from tamis.indexes.expressions import Expression, parse
 from tamis.indexes.index import Index
@@ -27,6 +27,7 @@ __all__ = [
     "ExpressionError",
     "Expressions",
     "Index",
+    "IndexBroken",
     "IndexBusy",
     "Limits",
     "Matches",

@@ -40,12 +40,14 @@ cdef class AccessIndex(Index):
 
     cdef int read(self, uint32_t slot) except -1 nogil
     cdef int use_columns(self) except -1 nogil
+    cdef int span_columns(self) except -1 nogil
     cdef void leave_columns(self, size_t count) noexcept nogil
     cdef int choose(self, uint32_t slot) except -1 nogil
     cdef int estimate(self) except -1 nogil
-    cdef uint32_t choose_plain(self) noexcept nogil
+    cdef uint32_t choose_plain(self) except? 0xFFFFFFFE nogil
     cdef int place_chosen(self, uint32_t slot, uint32_t choice) except -1 nogil
-    cdef void erase_chosen(self, uint32_t slot, uint32_t choice) noexcept nogil
+    cdef int erase_chosen(self, uint32_t slot, uint32_t choice) except -1 nogil
+    cdef int take_back(self, uint32_t slot, uint32_t choice) except -1 nogil
     cdef Signature signature_of_all(self) noexcept nogil
     cdef Signature bits_of(self, const uint32_t* node) noexcept nogil
     cdef int place(self, const uint32_t* node, uint32_t slot, const Signature& signature, bint there) except -1 nogil

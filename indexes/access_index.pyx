@@ -78,9 +78,9 @@ cdef class AccessIndex(Index):
                 self.leave_columns(self.leaves.size())
         return 0
 
-    cdef void drop(self, uint32_t slot) noexcept nogil:
+    cdef int drop(self, uint32_t slot) except -1 nogil:
         self.read(slot)
-        self.erase_chosen(slot, self.choices[slot])
+        self.take_back(slot, self.choices[slot])
         self.leave_columns(self.leaves.size())
         if self.store.size() == 1:  # it was the last one
             self.choices.clear()
@@ -88,6 +88,7 @@ cdef class AccessIndex(Index):
             self.covers.clear()
             self.free_covers.clear()
             self.free_covers.shrink_to_fit()
+        return 0
 
     cdef int read(self, uint32_t slot) except -1 nogil:
         """Takes an expression in hand: its predicates, without negations."""
@@ -117,15 +118,22 @@ cdef class AccessIndex(Index):
     cdef int use_columns(self) except -1 nogil:
         """The columns of its attributes are there as long as it is."""
         cdef size_t used = 0
-        cdef const uint32_t* node
-        cdef AttributeColumn* column
+        cdef bint done = False
         try:
             while used < self.leaves.size():
                 self.lists.use(self.leaves[used][1])
                 used += 1
+            self.span_columns()
+            done = True
         finally:
-            if used < self.leaves.size():
+            if not done:
                 self.leave_columns(used)
+        return 0
+
+    cdef int span_columns(self) except -1 nogil:
+        """Columns know what numbers are asked for."""
+        cdef const uint32_t* node
+        cdef AttributeColumn* column
         for node in self.leaves:
             if LESS <= operator_of(node[0]) <= NOT_BETWEEN and first_type(node[0]) != STRING:
                 column = self.lists.column(node[1])
@@ -155,7 +163,9 @@ cdef class AccessIndex(Index):
                 choice = <uint32_t>COVER | <uint32_t>(self.covers.size() - 1)
             else:
                 choice = <uint32_t>COVER | self.free_covers.back()
-                self.covers[self.free_covers.back()] = self.form.cover_leaves
+                self.covers[self.free_covers.back()].assign(
+                    self.form.cover_leaves.begin(), self.form.cover_leaves.end()
+                )
                 self.free_covers.pop_back()
         try:
             self.place_chosen(slot, choice)
@@ -163,7 +173,7 @@ cdef class AccessIndex(Index):
             done = True
         finally:
             if not done:
-                self.erase_chosen(slot, choice)
+                self.take_back(slot, choice)
         return 0
 
     cdef int estimate(self) except -1 nogil:
@@ -174,7 +184,7 @@ cdef class AccessIndex(Index):
             self.costs.push_back(cost_of(self.lists, self.leaves[leaf]))
         return 0
 
-    cdef uint32_t choose_plain(self) noexcept nogil:
+    cdef uint32_t choose_plain(self) except? 0xFFFFFFFE nogil:
         """The cheapest predicate of a conjunction."""
         cdef size_t leaf
         cdef uint32_t best = NEVER
@@ -230,7 +240,15 @@ cdef class AccessIndex(Index):
             return self.lists.bits_of_point(node[1], operand_point(node[1], node + 2, first_type(node[0])))
         return self.lists.bits_of_any(node[1])
 
-    cdef void erase_chosen(self, uint32_t slot, uint32_t choice) noexcept nogil:
+    cdef int take_back(self, uint32_t slot, uint32_t choice) except -1 nogil:
+        """What was placed, or begun to be; without memory for that the index is broken."""
+        cdef bint before = self.broken
+        self.broken = True
+        self.erase_chosen(slot, choice)
+        self.broken = before
+        return 0
+
+    cdef int erase_chosen(self, uint32_t slot, uint32_t choice) except -1 nogil:
         cdef uint32_t leaf
         if choice == NEVER:
             self.lists.always.erase(slot)
@@ -242,6 +260,7 @@ cdef class AccessIndex(Index):
             self.free_covers.push_back(choice ^ COVER)
         else:
             self.place(self.leaves[choice], slot, Signature(0, 0), False)
+        return 0
 
     cdef int place(self, const uint32_t* node, uint32_t slot, const Signature& signature, bint there) except -1 nogil:
         """Puts a slot where an event that meets a predicate finds it, or takes it from there."""
@@ -467,9 +486,11 @@ cdef class AccessIndex(Index):
                 continue
             self.read(slot)
             if self.is_worse(slot):
-                self.erase_chosen(slot, self.choices[slot])
+                self.take_back(slot, self.choices[slot])
                 self.choices[slot] = NEVER
+                self.broken = True  # until it is found by something again
                 self.choose(slot)
+                self.broken = False
                 self.moved += 1
         return self.reviewed < bound
 

@@ -186,7 +186,7 @@ class AccessLists {
   std::uint32_t number_of(std::uint32_t attribute) const noexcept { return places_[attribute]; }
 
   // All of these need an attribute that is used. The insertions throw std::bad_alloc, and what was begun is then to be
-  // erased.
+  // erased; so does the erasure of strings, with nothing changed.
   void insert_point(const ListKey& key, std::uint32_t slot, const Signature& signature) {
     const std::uint32_t number = points.take(key);
     try {
@@ -226,8 +226,7 @@ class AccessLists {
     }
     held.strings->insert({first, end}, slot, signature);
   }
-  void erase_strings(std::uint32_t attribute, const std::string& first, const std::string& end,
-                     std::uint32_t slot) noexcept {
+  void erase_strings(std::uint32_t attribute, const std::string& first, const std::string& end, std::uint32_t slot) {
     AttributeColumn& held = *column(attribute);
     if (held.strings != nullptr) {
       held.strings->erase({first, end}, slot);

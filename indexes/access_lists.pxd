@@ -88,7 +88,7 @@ cdef extern from "access_lists.hpp" namespace "tamis" nogil:
         void insert_strings(
             uint32_t attribute, const string& first, const string& end, uint32_t slot, const Signature& signature
         ) except +
-        void erase_strings(uint32_t attribute, const string& first, const string& end, uint32_t slot) noexcept
+        void erase_strings(uint32_t attribute, const string& first, const string& end, uint32_t slot) except +
         void find_any(const AttributeColumn& held, Candidates& found) except +
         void find_number(const AttributeColumn& held, double number, Candidates& found) except +
         void find_string(const AttributeColumn& held, string_view text, Candidates& found) except +

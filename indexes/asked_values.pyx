@@ -12,8 +12,7 @@ from tamis.indexes.truth cimport Value
 from tamis.indexes.words cimport DOUBLE, LONG, NOTHING
 
 
-cdef vector[Value] values_of(values, str attribute, list kept) except *:
-    cdef vector[Value] asked
+cdef int values_of(values, str attribute, list kept, vector[Value]& asked) except -1:
     cdef Value value
     cdef const double[::1] doubles
     cdef const long long[::1] longs
@@ -21,6 +20,7 @@ cdef vector[Value] values_of(values, str attribute, list kept) except *:
     array = values if isinstance(values, np.ndarray) else None
     if array is not None and array.ndim != 1:
         raise ValueError(f"values are in one dimension, not {array.ndim}")
+    asked.clear()
     asked.reserve(len(values))
     value.data = NULL
     value.size = 0
@@ -41,7 +41,7 @@ cdef vector[Value] values_of(values, str attribute, list kept) except *:
             check_value(attribute, item)
             asked.push_back(value_of(item))
             kept.append(item)
-    return asked
+    return 0
 
 
 cdef object array_of(const vector[uint32_t]& ids):

@@ -117,7 +117,8 @@ cdef class EventBatch:
         cdef StringId attribute
         cdef double weight
         if self.weight_starts.empty():
-            self.weight_starts.assign(self.starts.size(), 0)
+            self.weight_starts.clear()
+            self.weight_starts.resize(self.starts.size(), 0)
         if weights is None:
             return 0
         if not isinstance(weights, Mapping):

@@ -31,5 +31,9 @@ class IndexBusy(RuntimeError):  # noqa: N818 - it is no fault, only too early
     """A write while a match or another write runs, or the reverse."""
 
 
+class IndexBroken(RuntimeError):  # noqa: N818 - it is no fault of the call
+    """An index that memory ran out of while it was changed: what it holds is not known, and it says nothing more."""
+
+
 class SnapshotError(ValueError):
     """A file that is no snapshot, or a damaged one, or one of another format."""

@@ -18,12 +18,15 @@ cdef class Index:
     cdef Expressions mapped
     # How many matches run; -1 while a write does.
     cdef int users
+    # Whether a write ended halfway. While it is not known whether one will, it is set, too.
+    cdef bint broken
     # What matches that are over left for the next ones.
     cdef list spare
 
-    # What an engine adds. A slot's words are in the store when it is added, and still when it is dropped.
+    # What an engine adds. A slot's words are in the store when it is added, and still when it is dropped. Where one of
+    # these fails nothing has changed, or the index is broken.
     cdef int add(self, uint32_t slot) except -1 nogil
-    cdef void drop(self, uint32_t slot) noexcept nogil
+    cdef int drop(self, uint32_t slot) except -1 nogil
     cdef Matching new_matching(self)
     # All expressions that each event satisfies, into the hits; each once. Called with the GIL, to let it go.
     cdef int search(self, Matching matching) except -1
@@ -34,13 +37,14 @@ cdef class Index:
     cdef size_t structure_bytes(self) noexcept
     cdef dict structure(self)
 
+    cdef int check_whole(self) except -1
     cdef int begin_write(self) except -1
     cdef uint32_t slot_of(self, id) except? 0
-    cdef vector[uint32_t] own_words(self, Expression expression) except *
+    cdef int own_words(self, Expression expression, vector[uint32_t]& own) except -1
     cdef int put_vector(self, uint32_t id, const vector[uint32_t]& words) except -1
     cdef int put(self, uint32_t id, const uint32_t* words, uint32_t size) except -1 nogil
     cdef uint32_t put_new(self, uint32_t id, const uint32_t* words, uint32_t size, uint32_t old) except? 0 nogil
-    cdef void remove(self, uint32_t slot) noexcept nogil
+    cdef int remove(self, uint32_t slot) except -1 nogil
     cdef void release(self, const uint32_t* words, uint32_t size) noexcept nogil
     cdef int put_many(self, const uint32_t[::1] ids, Expressions expressions) except -1
     cdef int intern_all(self, const StringTable* theirs, vector[StringId]* own) except -1 nogil

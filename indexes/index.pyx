@@ -14,7 +14,7 @@ from types import MappingProxyType
 
 import numpy as np
 
-from tamis.indexes.errors import ExpressionError, IndexBusy
+from tamis.indexes.errors import ExpressionError, IndexBroken, IndexBusy
 from tamis.indexes.expressions import DEFAULT_LIMITS, Expression as _Expression, parse
 from tamis.indexes.columnar import parse_many
 from tamis.indexes.matches import Matches
@@ -41,6 +41,9 @@ cdef class Index:
 
     An expression has an id, 0 to 2**32 - 1, which is the caller's. There is one writer; a write while a match or
     another write runs, or the reverse, raises `IndexBusy`.
+
+    A write that fails for want of memory leaves all as it was, or, where what was begun cannot be taken back, an index
+    that raises `IndexBroken` whatever it is asked from then on.
     """
 
     name = "?"
@@ -65,7 +68,7 @@ cdef class Index:
         cdef vector[uint32_t] own
         self.begin_write()
         try:
-            own = self.own_words(parsed)
+            self.own_words(parsed, own)
             self.put_vector(key, own)
         finally:
             self.users = 0
@@ -76,6 +79,7 @@ cdef class Index:
         A text that is no expression raises its `ExpressionError`, whose `index` says which one it is.
         """
         keys = ids_of(ids)
+        cdef vector[uint32_t] own
         cdef Expressions columnar
         if not isinstance(expressions, Expressions):
             expressions = list(expressions)
@@ -92,9 +96,11 @@ cdef class Index:
                 if columnar.count > 0:
                     self.put_many(keys, columnar)
             else:
-                for key, expression in zip(keys.tolist(), expressions):
-                    own = self.own_words(expression)
+                for place, (key, expression) in enumerate(zip(keys.tolist(), expressions)):
+                    self.broken = place > 0
+                    self.own_words(expression, own)
                     self.put_vector(key, own)
+                self.broken = False
         finally:
             self.users = 0
 
@@ -244,10 +250,12 @@ cdef class Index:
             base.starts = expressions.starts
             base.count = <uint32_t>expressions.count
             if base.count > 0:
+                self.broken = True
                 with nogil:
                     self.store.adopt(base, &ids[0])
                     for slot in range(base.count):
                         self.add(slot)
+                self.broken = False
         finally:
             self.users = 0
 
@@ -256,8 +264,8 @@ cdef class Index:
     cdef int add(self, uint32_t slot) except -1 nogil:
         return 0
 
-    cdef void drop(self, uint32_t slot) noexcept nogil:
-        pass
+    cdef int drop(self, uint32_t slot) except -1 nogil:
+        return 0
 
     cdef Matching new_matching(self):
         return Matching.__new__(Matching)
@@ -279,11 +287,20 @@ cdef class Index:
 
     # Writing.
 
+    cdef int check_whole(self) except -1:
+        if self.broken:
+            raise IndexBroken(
+                "memory ran out while the index was changed, so that nobody knows what it holds: "
+                "make a new one, of a snapshot or of what this one was made of"
+            )
+        return 0
+
     cdef int begin_write(self) except -1:
         if self.users > 0:
             raise IndexBusy(f"the index cannot be written while matches run, {self.users} just now")
         if self.users < 0:
             raise IndexBusy("the index cannot be written while another write runs")
+        self.check_whole()
         self.users = -1
         return 0
 
@@ -293,9 +310,8 @@ cdef class Index:
             raise KeyError(f"no expression has the id {id}")
         return slot
 
-    cdef vector[uint32_t] own_words(self, Expression expression) except *:
+    cdef int own_words(self, Expression expression, vector[uint32_t]& own) except -1:
         """The words under this index's vocabulary, with a reference to each string."""
-        cdef vector[uint32_t] own
         cdef Cursor cursor = Cursor(0, 0)
         cdef size_t place = 0, done = 0
         own.assign(expression.words, expression.words + expression.size)
@@ -309,7 +325,7 @@ cdef class Index:
                 self.vocabulary.table.release(own[place])
                 done -= 1
             raise
-        return own
+        return 0
 
     cdef int put_vector(self, uint32_t id, const vector[uint32_t]& words) except -1:
         return self.put(id, words.data(), <uint32_t>words.size())
@@ -317,10 +333,14 @@ cdef class Index:
     cdef int put(self, uint32_t id, const uint32_t* words, uint32_t size) except -1 nogil:
         """Takes words with a reference to each of their strings, instead of what the id had; or gives those back."""
         cdef uint32_t old = self.store.find(id), slot
+        cdef bint before
         slot = self.put_new(id, words, size, old)
         self.store.bind(slot)
         if old != NO_SLOT:
+            before = self.broken
+            self.broken = True  # should it fail, the id has two expressions
             self.remove(old)
+            self.broken = before
         return 0
 
     cdef uint32_t put_new(self, uint32_t id, const uint32_t* words, uint32_t size, uint32_t old) except? 0 nogil:
@@ -340,12 +360,13 @@ cdef class Index:
                     self.store.erase(slot)
         return slot
 
-    cdef void remove(self, uint32_t slot) noexcept nogil:
+    cdef int remove(self, uint32_t slot) except -1 nogil:
         """Needs `prepare_erase`."""
         cdef Words words = self.store.words(slot)
         self.drop(slot)
         self.release(words.data, words.size)
         self.store.erase(slot)
+        return 0
 
     cdef void release(self, const uint32_t* words, uint32_t size) noexcept nogil:
         cdef Cursor cursor = Cursor(0, 0)
@@ -361,6 +382,7 @@ cdef class Index:
             with nogil:
                 self.intern_all(expressions.vocabulary.table, &own)
                 self.put_all(ids, expressions, own, &done)
+            self.broken = False
         except BaseException:
             self.release_rest(expressions, own, done)
             raise
@@ -386,6 +408,7 @@ cdef class Index:
         # Of ids that ascend none is there already.
         cdef bint same = is_identity(own), fresh = self.store.size() == 0 and ascend(ids)
         for index in range(expressions.count):
+            self.broken = index > 0
             theirs = expressions.words + expressions.starts[index]
             size = <uint32_t>(expressions.starts[index + 1] - expressions.starts[index])
             if not same:
@@ -417,7 +440,7 @@ cdef class Index:
     cdef int check_readable(self) except -1:
         if self.users < 0:
             raise IndexBusy("the index cannot be read while a write runs")
-        return 0
+        return self.check_whole()
 
     cdef Matching begin_read(self):
         self.check_readable()

@@ -2,6 +2,7 @@
 
 from libc.stdint cimport INT32_MAX, INT32_MIN, int32_t, int64_t, uint32_t, uint64_t
 from libc.string cimport memcpy
+from libcpp.utility cimport pair
 
 from tamis.indexes.errors import StaleBatchError
 from tamis.indexes.patterns import matches
@@ -147,7 +148,7 @@ cdef class Matching:
             found = matches(string_of(pattern, self.vocabulary), value.data[:value.size])
         if self.patterns.size() >= PATTERNS_KEPT:
             self.patterns.clear()
-        self.patterns[key] = found
+        self.patterns.insert(pair[uint64_t, bint](key, found))
         return found
 
     cdef double score(self, const uint32_t* node) except? -1 nogil:

@@ -108,12 +108,16 @@ cdef class NormalForm:
 
     cdef int build(self, const uint32_t* node) except -1 nogil:
         cdef Pair whole
+        # Filled by `resize` here and below: of `assign` Cython does not know that it may find no memory.
         self.words.clear()
-        self.starts.assign(1, 0)
+        self.starts.clear()
+        self.starts.resize(1, 0)
         self.inners.clear()
         self.children.clear()
-        self.buckets.assign(16, NONE)
-        self.inner_buckets.assign(16, NONE)
+        self.buckets.clear()
+        self.buckets.resize(16, NONE)
+        self.inner_buckets.clear()
+        self.inner_buckets.resize(16, NONE)
         self.make(node, POSITIVE, &whole)
         self.root_part = whole.positive
         return 0
@@ -207,6 +211,7 @@ cdef class NormalForm:
     cdef Part inner_part(self, Inner inner) except? 0 nogil:
         """The node whose children were added last: an equal one if there is one."""
         cdef uint32_t bucket, known
+        cdef size_t bucket_count
         self.inners.push_back(inner)
         bucket = self.inner_bucket(inner)
         known = self.inner_buckets[bucket]
@@ -217,7 +222,9 @@ cdef class NormalForm:
         known = <uint32_t>(self.inners.size() - 1)
         self.inner_buckets[bucket] = known
         if self.inners.size() * 2 > self.inner_buckets.size():
-            self.inner_buckets.assign(self.inner_buckets.size() * 4, NONE)
+            bucket_count = self.inner_buckets.size()
+            self.inner_buckets.clear()
+            self.inner_buckets.resize(bucket_count * 4, NONE)
             for bucket in range(known + 1):
                 self.inner_buckets[self.inner_bucket(self.inners[bucket])] = bucket
         return INNER | known
@@ -241,6 +248,7 @@ cdef class NormalForm:
         """The leaf of a predicate: an equal one if there is one, whatever its weight."""
         cdef uint32_t size = predicate_size(node) - (2 if node[0] & WEIGHTED else 0)
         cdef uint32_t start = <uint32_t>self.words.size(), bucket, known, index
+        cdef size_t bucket_count
         self.words.insert(self.words.end(), node, node + size)
         self.words[start] = node[0] & ~<uint32_t>WEIGHTED ^ <uint32_t>inverted << OPERATOR_SHIFT
         bucket = self.bucket_of(start, size)
@@ -252,7 +260,9 @@ cdef class NormalForm:
         self.starts.push_back(start + size)
         self.buckets[bucket] = index
         if self.starts.size() * 2 > self.buckets.size():
-            self.buckets.assign(self.buckets.size() * 4, NONE)
+            bucket_count = self.buckets.size()
+            self.buckets.clear()
+            self.buckets.resize(bucket_count * 4, NONE)
             for known in range(index + 1):
                 self.buckets[self.bucket_of(self.starts[known], self.leaf_size(known))] = known
         return index
@@ -286,7 +296,8 @@ cdef class NormalForm:
         cdef vector[vector[uint32_t]] found
         cdef size_t index
         self.clause_leaves.clear()
-        self.clause_starts.assign(1, 0)
+        self.clause_starts.clear()
+        self.clause_starts.resize(1, 0)
         if self.clause_count(clauses_max) > clauses_max:
             return False
         self.expand(self.root_part, &found)
@@ -342,7 +353,7 @@ cdef class NormalForm:
             product.clear()
             for left in range(own.size()):
                 for right in range(next.size()):
-                    clause = own[left]
+                    clause.assign(own[left].begin(), own[left].end())
                     clause.insert(clause.end(), next[right].begin(), next[right].end())
                     sort(clause.begin(), clause.end())
                     clause.erase(unique(clause.begin(), clause.end()), clause.end())
@@ -406,9 +417,12 @@ cdef class NormalForm:
         cdef Inner inner
         cdef uint32_t child
         cdef Part part, best
-        self.covered.assign(self.inners.size(), False)
-        self.chosen.assign(self.inners.size(), NONE)
-        self.pending.assign(1, self.root_part)
+        self.covered.clear()
+        self.covered.resize(self.inners.size(), False)
+        self.chosen.clear()
+        self.chosen.resize(self.inners.size(), NONE)
+        self.pending.clear()
+        self.pending.resize(1, self.root_part)
         while not self.pending.empty():
             part = self.pending.back()
             self.pending.pop_back()
@@ -451,8 +465,10 @@ cdef class NormalForm:
                 else:
                     bits &= self.required[place(part)] if part & INNER else leaf_bits[part]
             self.required.push_back(bits)
-        self.contexts.assign(self.inners.size(), <uint64_t>-1)
-        self.leaf_contexts.assign(self.leaf_count(), <uint64_t>-1)
+        self.contexts.clear()
+        self.contexts.resize(self.inners.size(), <uint64_t>-1)
+        self.leaf_contexts.clear()
+        self.leaf_contexts.resize(self.leaf_count(), <uint64_t>-1)
         self.narrow(self.root_part, 0)
         for index in range(self.inners.size(), 0, -1):  # parents first
             if not self.covered[index - 1]:

@@ -17,7 +17,8 @@ struct KeyRange {
   Key first;
   Key end;
 
-  bool covers(const KeyRange& other) const { return !(other.first < first) && !(end < other.end); }
+  bool covers(const Key& from, const Key& to) const noexcept { return !(from < first) && !(end < to); }
+  bool covers(const KeyRange& other) const noexcept { return covers(other.first, other.end); }
 };
 
 template <class Domain>

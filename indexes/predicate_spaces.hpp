@@ -40,8 +40,12 @@ class PredicateSpaces {
   // Needs a range that is not empty. Throws std::bad_alloc; then the range has to be erased.
   void insert(const Range& range, std::uint32_t slot, const Signature& signature) {
     bring_nearer(range);
-    root_ = put(root_, Domain::lowest(), Domain::highest(), Partial{range, {signature, slot}}, depth_max);
-    ++size_;
+    Insertion insertion{{range, {signature, slot}}};
+    root_ = put(root_, Domain::lowest(), Domain::highest(), insertion, depth_max);
+    size_ += insertion.begun ? 1 : 0;
+    if (insertion.failed) {
+      throw std::bad_alloc();
+    }
   }
 
   // Needs a range that was inserted under this slot, or only begun to be.
@@ -161,6 +165,12 @@ class PredicateSpaces {
   using Leaf = PartialList<Domain>;
   using Partial = typename Leaf::Partial;
 
+  struct Insertion {
+    Partial partial;
+    bool begun = false;   // whether the range is anywhere
+    bool failed = false;  // for want of memory
+  };
+
   struct Node {
     Key cut{};
     std::uint32_t children[2] = {0, 0};  // links: to what is below the cut, and to the rest
@@ -220,7 +230,7 @@ class PredicateSpaces {
     if (reached.count == reached.links.size()) {
       return;
     }
-    if (is_leaf(at) || range.covers({first, end})) {
+    if (is_leaf(at) || range.covers(first, end)) {
       if (is_leaf(at)) {
         __builtin_prefetch(&leaves_[place_of(at)]);
       }
@@ -237,16 +247,28 @@ class PredicateSpaces {
     }
   }
 
-  // Returns the link that is now in the place of this one.
-  std::uint32_t put(std::uint32_t at, const Key& first, const Key& end, const Partial& partial, int depth) {
-    const Range& range = partial.range;
-    if (range.covers({first, end})) {
-      wide_at(at).insert(partial.posting.slot, partial.posting.signature);
+  // Returns the link that is now in the place of this one, failed or not: nodes above it have to know.
+  std::uint32_t put(std::uint32_t at, const Key& first, const Key& end, Insertion& insertion, int depth) noexcept {
+    try {
+      return try_put(at, first, end, insertion, depth);
+    } catch (const std::bad_alloc&) {
+      insertion.failed = true;
+      return at;
+    }
+  }
+
+  // Throws std::bad_alloc; nothing has changed then.
+  std::uint32_t try_put(std::uint32_t at, const Key& first, const Key& end, Insertion& insertion, int depth) {
+    const Range& range = insertion.partial.range;
+    if (range.covers(first, end)) {
+      wide_at(at).insert(insertion.partial.posting.slot, insertion.partial.posting.signature);
+      insertion.begun = true;
       return at | wide_bit;
     }
     const std::uint32_t place = place_of(at);
     if (is_leaf(at)) {
-      leaves_[place].add(partial, {first, end});
+      leaves_[place].add(insertion.partial, {first, end});
+      insertion.begun = true;
       return leaves_[place].size() > leaf_max_ ? divide(at, first, end, depth) : at;
     }
     const Key cut = nodes_[place].cut;
@@ -254,16 +276,16 @@ class PredicateSpaces {
       if (first < *own && *own < end) {
         Key simplest = Domain::simplest(std::min(*own, cut), std::max(*own, cut));
         if (simplest != cut && Domain::may_cut(simplest)) {
-          return put(lifted(at, first, end, std::move(simplest)), first, end, partial, depth);
+          return put(lifted(at, first, end, std::move(simplest)), first, end, insertion, depth);
         }
       }
     }
     if (range.first < cut) {
-      const std::uint32_t lower = put(nodes_[place].children[0], first, cut, partial, depth - 1);
+      const std::uint32_t lower = put(nodes_[place].children[0], first, cut, insertion, depth - 1);
       nodes_[place].children[0] = lower;
     }
-    if (cut < range.end) {
-      const std::uint32_t upper = put(nodes_[place].children[1], cut, end, partial, depth - 1);
+    if (cut < range.end && !insertion.failed) {
+      const std::uint32_t upper = put(nodes_[place].children[1], cut, end, insertion, depth - 1);
       nodes_[place].children[1] = upper;
     }
     return at;
@@ -277,6 +299,7 @@ class PredicateSpaces {
     const std::uint32_t place = place_of(at);
     try {
       const Key cut = leaves_[place].simplest_cut({first, end});
+      Key copied = cut;
       Leaf lower, upper;
       PostingList lower_wide, upper_wide;
       leaves_[place].share_out({first, cut}, lower, lower_wide);
@@ -287,7 +310,7 @@ class PredicateSpaces {
       leaf_wides_[other].swap(upper_wide);
       leaves_[place] = std::move(lower);
       leaves_[other] = std::move(upper);
-      nodes_[node].cut = cut;
+      nodes_[node].cut = std::move(copied);
       for (const auto [side, leaf] : {std::pair{0, place}, std::pair{1, other}}) {
         nodes_[node].children[side] = linked(leaf | leaf_bit);
         if (leaves_[leaf].size() > leaf_max_) {
@@ -343,7 +366,7 @@ class PredicateSpaces {
   // Returns the link that is now in the place of this one.
   std::uint32_t take(std::uint32_t at, const Key& first, const Key& end, const Range& range, std::uint32_t slot,
                      bool& found) noexcept {
-    if (range.covers({first, end})) {
+    if (range.covers(first, end)) {
       found |= wide_at(at).erase(slot);
       return linked(at);
     }

@@ -178,7 +178,7 @@ cdef class PSTree:
         try:
             for begin in range(0, count, VALUES_AT_ONCE):
                 kept = []
-                asked = values_of(values[begin : begin + VALUES_AT_ONCE], self.attribute or "?", kept)
+                values_of(values[begin : begin + VALUES_AT_ONCE], self.attribute or "?", kept, asked)
                 with nogil:
                     self.append_all(asked, ordered, ids, &ends[begin + 1])
         finally:
@@ -196,7 +196,7 @@ cdef class PSTree:
         try:
             for begin in range(0, count, VALUES_AT_ONCE):
                 kept = []
-                asked = values_of(values[begin : begin + VALUES_AT_ONCE], self.attribute or "?", kept)
+                values_of(values[begin : begin + VALUES_AT_ONCE], self.attribute or "?", kept, asked)
                 with nogil:
                     self.count_all(asked, &counted[begin])
         finally:

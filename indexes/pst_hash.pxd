@@ -20,7 +20,7 @@ cdef class PstHash(AccessIndex):
     cdef vector[uint64_t] right
     cdef bint uncounted
 
-    cdef uint32_t best_pair(self, uint32_t single) noexcept nogil
+    cdef uint32_t best_pair(self, uint32_t single) except? 0xFFFFFFFE nogil
     cdef double lookups(self) noexcept nogil
     cdef double cost_of_finding(self, uint32_t single) noexcept nogil
     cdef uint32_t spaces_of(self, const uint32_t* node) except? 0xFFFFFFFF nogil

@@ -55,7 +55,7 @@ cdef class PstHash(AccessIndex):
     def __dealloc__(self):
         del self.pairs
 
-    cdef uint32_t choose_plain(self) noexcept nogil:
+    cdef uint32_t choose_plain(self) except? 0xFFFFFFFE nogil:
         """One predicate or two: which two spare is weighed against the lookups, which all expressions share."""
         cdef uint32_t single = AccessIndex.choose_plain(self), pair
         cdef double spared, finding, lookups = self.lookups()
@@ -72,7 +72,7 @@ cdef class PstHash(AccessIndex):
             return single
         return pair
 
-    cdef uint32_t best_pair(self, uint32_t single) noexcept nogil:
+    cdef uint32_t best_pair(self, uint32_t single) except? 0xFFFFFFFE nogil:
         """The two that together are met by the fewest events; the one, if there are none that are met by much fewer."""
         cdef uint32_t first, second, spaces, others, best = single
         cdef size_t count = min(<size_t>LEAF_BOUND, self.leaves.size())
@@ -154,12 +154,11 @@ cdef class PstHash(AccessIndex):
                 self.pairs[0][self.pairs.take(key_of(first, second))].insert(slot, signature)
         return 0
 
-    cdef void erase_chosen(self, uint32_t slot, uint32_t choice) noexcept nogil:
+    cdef int erase_chosen(self, uint32_t slot, uint32_t choice) except -1 nogil:
         cdef uint64_t first, second
         cdef uint32_t number
         if not is_pair(choice):
-            AccessIndex.erase_chosen(self, slot, choice)
-            return
+            return AccessIndex.erase_chosen(self, slot, choice)
         self.read_both(choice, False)
         for first in self.left:
             for second in self.right:
@@ -170,6 +169,7 @@ cdef class PstHash(AccessIndex):
         self.count_uses(self.left, 0 if self.uncounted else -1)
         self.count_uses(self.right, 0 if self.uncounted else -1)
         self.uncounted = False
+        return 0
 
     cdef int read_both(self, uint32_t choice, bint make) except -1 nogil:
         self.left.clear()

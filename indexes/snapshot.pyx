@@ -88,8 +88,10 @@ cdef Expressions mapped_expressions(path, starts, words, string_starts, string_b
     validation.string_starts = <const uint64_t*><size_t>string_starts.ctypes.data
     validation.string_bytes = <const char*><size_t>string_bytes.ctypes.data
     validation.strings = <uint32_t>(len(string_starts) - 1)
-    validation.references.assign(validation.strings, 0)
-    validation.is_pattern.assign(validation.strings, False)
+    validation.references.clear()
+    validation.references.resize(validation.strings, 0)
+    validation.is_pattern.clear()
+    validation.is_pattern.resize(validation.strings, False)
     with nogil:
         while index < count and good:
             good = validation.expression(starts_view[index], starts_view[index + 1])

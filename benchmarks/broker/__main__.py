@@ -8,7 +8,7 @@ a bare transactional loop of the same client, taken in turns in the same run.
 
 import argparse
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -18,14 +18,15 @@ from benchmarks.broker.latency import PROBE, measure_latency
 from benchmarks.report import Report
 from tamis.admin.local import LocalStack, StackOptions
 from tamis.broker.configuration import Settings
-from tamis.broker.kafka import NewTopic, Producer, admin_client, producer, topic_ids
+from tamis.broker.kafka import NewTopic, Producer, admin_client, producer
+from tamis.broker.notification_topics import ensure_notification_topics
 from tamis.broker.partitions import partition_of
 from tamis.broker.subscription_log import SubscriptionLog
+from tamis.broker.topics import Wanted, create
 from tamis.broker.worker import Counts, Identity, Worker
 from tamis.codecs.event_decoder import EventDecoder
-from tamis.codecs.layout import KEY, Layout, Start
+from tamis.codecs.layout import Layout
 from tamis.codecs.subscription import Subscription
-from tamis.indexes.limits import Limits
 
 _EVENT_PARTITIONS = 4
 
@@ -63,25 +64,13 @@ def main() -> None:
 
 def prepare(settings: Settings, plan: Plan) -> Layout:
     names = settings.names
+    layout = create(settings, Wanted(event_partitions=_EVENT_PARTITIONS)).layout
     admin = admin_client(settings.kafka)
-    compacted = {"cleanup.policy": "compact"}
-    outlets = [names.notifications(f"subscriber-{number}") for number in range(workload.SUBSCRIBERS)]
-    topics = [
-        NewTopic(names.layout, 1, config=compacted),
-        NewTopic(names.subscriptions, 16, config=compacted),
-        NewTopic(names.events, _EVENT_PARTITIONS),
-        NewTopic("live", _EVENT_PARTITIONS),
-        NewTopic("copied", 1),
-        NewTopic(names.notifications("prober"), 1),
-        *(NewTopic(name, 1) for name in (names.views, names.rejected, names.undelivered, *outlets)),
-    ]
-    for future in admin.create_topics(topics).values():
+    for future in admin.create_topics([NewTopic("live", _EVENT_PARTITIONS), NewTopic("copied", 1)]).values():
         future.result()
-    ids = topic_ids(admin, [names.subscriptions, names.events], patience=10.0)
-    starts = [Start(names.events, partition, 0) for partition in range(_EVENT_PARTITIONS)]
-    layout = Layout(1, 1, 16, ids, Limits(), starts)
+    subscribers = [*(f"subscriber-{number}" for number in range(workload.SUBSCRIBERS)), "prober"]
+    ensure_notification_topics(admin, settings, subscribers)
     out = producer(settings.kafka)
-    out.produce(names.layout, layout.encode(), KEY)
     probe = Subscription("prober", "probe", PROBE)
     for subscription in (probe, *workload.WORKLOADS[plan.workload](plan.subscriptions)):
         place = partition_of(subscription.subscriber, 16)
@@ -136,7 +125,7 @@ def measure_rates(report: Report, settings: Settings, layout: Layout, log: Subsc
         )
         bare = watch.rate
         counts = Counts()
-        identity = Identity(Layout(2 + turn, 1, 16, layout.topics, Limits(), layout.starts), 0, "benchmark")
+        identity = Identity(replace(layout, number=2 + turn), 0, "benchmark")
         worker = Worker(settings, identity, log, EventDecoder(), counts)
         watch = Watch(plan.events)
         worker.run(partial(watch.has_counted, counts))

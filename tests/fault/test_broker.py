@@ -92,6 +92,8 @@ class Outcome:
     stale: int
     """Events that were sent after an unsubscription was acknowledged, and were delivered."""
     pairs: int
+    is_done: bool
+    """Whether every event was processed."""
 
 
 def run(cluster: Cluster, seconds: float, faults: Faults, broken: str = "") -> Outcome:
@@ -111,13 +113,13 @@ def run(cluster: Cluster, seconds: float, faults: Faults, broken: str = "") -> O
     with Reader(cluster.settings, [cluster.names.notifications(name) for name in subscribers]) as reader:
         with Load(cluster) as load:
             disturb(cluster, seconds, faults, broken)
-        cluster.wait_until_done()
+        is_done = cluster.is_done(10.0 if broken else 60.0)
         reader.wait_until_done()
     findings = examine(cluster, reader.seen)
     delivered = {Notification.decode(each.value).id for each in reader.seen}
     missed = sum(str(number) not in delivered for number in load.subscribed)
     stale = sum(str(number) in delivered for number in load.unsubscribed)
-    return Outcome(findings, missed, stale, len(load.subscribed))
+    return Outcome(findings, missed, stale, len(load.subscribed), is_done)
 
 
 def disturb(cluster: Cluster, seconds: float, faults: Faults, broken: str) -> None:
@@ -156,6 +158,7 @@ def test_two_processes_that_are_killed_and_frozen_deliver_everything_once(stack:
             words: cluster.told(words) for words in ("aborted on purpose", "killed inside a transaction", "revoked")
         }
     print(outcome.pairs, outcome.findings.expected, outcome.findings.delivered, outcome.findings.views, told)
+    assert outcome.is_done
     assert outcome.findings.is_clean, outcome.findings
     assert (outcome.missed, outcome.stale) == (0, 0)
     assert outcome.pairs > 50

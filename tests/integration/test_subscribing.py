@@ -93,7 +93,7 @@ def test_a_paused_one_comes_back_as_it_was_and_a_removed_one_does_not(make_clust
     )
 
     def change(act: Callable[[SubscriptionWriter, Listed], None]) -> list[Listed]:
-        with SubscriptionWriter(cluster.settings, cluster.layout, pytest.fail) as writer:
+        with SubscriptionWriter(cluster.settings, cluster.layout, lambda _line, reason: pytest.fail(reason)) as writer:
             act(writer, listed(cluster, "ann")[0])
             writer.wait()
         return listed(cluster, "ann")
@@ -176,4 +176,4 @@ def test_a_kafka_that_is_not_there_is_told_in_time(make_cluster: MakeCluster) ->
     kafka = cluster.settings.kafka.model_copy(update={"bootstrap_servers": "127.0.0.1:1"})
     gone = cluster.settings.model_copy(update={"kafka": kafka})
     with pytest.raises(UnreachableError, match=r"127\.0\.0\.1:1"):
-        list(subscriptions(gone, cluster.layout))
+        list(subscriptions(gone, cluster.layout, seconds=1.0))

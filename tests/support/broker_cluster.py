@@ -21,13 +21,11 @@ from tamis.broker.kafka import (
     end_offsets,
     headers_of,
     producer,
-    topic_ids,
 )
 from tamis.broker.partitions import partition_of
 from tamis.broker.reading import BEGINNING, partitions_of, records
-from tamis.codecs.layout import KEY, Layout, Start
+from tamis.broker.topics import Wanted, create
 from tamis.codecs.subscription import Subscription
-from tamis.indexes.limits import Limits
 
 _PROGRAM = Path(__file__).with_name("broker_process.py")
 _SUBSCRIPTION_PARTITIONS = 4
@@ -43,29 +41,10 @@ class Cluster:
         self.names = self.settings.names
         self.folder = folder
         self.processes: dict[str, subprocess.Popen[bytes]] = {}
-        admin = admin_client(settings.kafka)
-        compacted = {"cleanup.policy": "compact", "min.compaction.lag.ms": "604800000"}
-        topics = [
-            NewTopic(self.names.layout, 1, config=compacted),
-            NewTopic(self.names.subscriptions, _SUBSCRIPTION_PARTITIONS, config=compacted),
-            NewTopic(self.names.events, _EVENT_PARTITIONS),
-            *(NewTopic(name, 1) for name in (self.names.views, self.names.rejected, self.names.undelivered)),
-        ]
-        for future in admin.create_topics(topics).values():
-            future.result()
-        self.layout = Layout(
-            1,
-            shards,
-            _SUBSCRIPTION_PARTITIONS,
-            topic_ids(admin, [self.names.subscriptions, self.names.events], patience=10.0),
-            Limits(),
-            [Start(self.names.events, partition, 0) for partition in range(_EVENT_PARTITIONS)],
-        )
+        self.layout = create(self.settings, Wanted((), shards, _SUBSCRIPTION_PARTITIONS, _EVENT_PARTITIONS)).layout
         self._producer = producer(settings.kafka)
-        self._admin = admin
+        self._admin = admin_client(settings.kafka)
         self._lock = threading.Lock()
-        self.send(self.names.layout, self.layout.encode(), KEY, 0)
-        self.flush()
 
     def __enter__(self) -> Self:
         return self
@@ -125,8 +104,8 @@ class Cluster:
 
     # What came of it.
 
-    def wait_until_done(self, seconds: float = _SECONDS) -> None:
-        """Until the group has committed the end of every event partition, and nothing is open there."""
+    def is_done(self, seconds: float = _SECONDS) -> bool:
+        """Whether the group has committed the end of every event partition, in so many seconds."""
         deadline = time.monotonic() + seconds
         group = self.names.group(self.layout.number, 0)
         partitions = range(_EVENT_PARTITIONS)
@@ -137,8 +116,9 @@ class Cluster:
                 committed = {place.partition: place.offset for place in client.committed(places, _SECONDS)}
                 ends = end_offsets(self._admin, self.names.events, partitions)
                 if all(committed[partition] >= ends[partition] for partition in partitions):
-                    return
-                assert time.monotonic() < deadline, f"committed {committed} of {ends}"
+                    return True
+                if time.monotonic() > deadline:
+                    return False
                 time.sleep(0.1)
         finally:
             client.close()

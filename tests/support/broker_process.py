@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
-from tamis.broker import transactions, worker
+from tamis.broker import outbox, transactions, worker
 from tamis.broker.configuration import KafkaSettings, Settings
 from tamis.broker.event_source import EventSource
 from tamis.broker.kafka import Producer, consumer, producer
@@ -117,7 +117,7 @@ def break_transactions() -> None:
 
     found: list[Any] = []
     patch.object(worker, "consumer", remember).start()
-    patch.object(worker, "new_producer", lambda settings, _id: Untransacted(settings)).start()
+    patch.object(outbox, "producer", lambda settings, _id: Untransacted(settings)).start()
 
 
 BROKEN: dict[str, Callable[[], None]] = {
@@ -145,7 +145,7 @@ def inject(faults: Faults) -> None:
                 return False
         return transactions.transact(operation, *arguments)
 
-    patch.object(worker, "transact", transact).start()
+    patch.object(outbox, "transact", transact).start()
 
 
 def main() -> None:

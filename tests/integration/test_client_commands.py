@@ -1,0 +1,358 @@
+"""The commands of subscribers and publishers on a real Kafka: what they print, and their exit codes."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from clusters import Cluster
+from processes import soon
+from tamis.admin.cli import run
+from tamis.broker.configuration import Settings
+from tamis.broker.kafka import AdminClient, Producer, producer
+from tamis.broker.positions import END, START, resolved
+from tamis.broker.tailing import Extent, tail
+from tamis.codecs.event import Event
+from tamis.codecs.headers import Rejection
+from tamis.codecs.notification import Match, Notification
+from tamis.codecs.subscription import default_name
+
+TAMIS = [sys.executable, "-m", "tamis.admin"]
+SECONDS = 15.0
+
+
+class Command:
+    """`tamis`, on a cluster of its own; in this process, which spares half a second each."""
+
+    def __init__(self, cluster: Cluster, capture: pytest.CaptureFixture[str]) -> None:
+        self.cluster = cluster
+        self.environment = {
+            "TAMIS_KAFKA__BOOTSTRAP_SERVERS": cluster.settings.kafka.bootstrap_servers,
+            "TAMIS_PREFIX": cluster.settings.prefix,
+        }
+        self._capture = capture
+        self.said = ""
+
+    def __call__(self, *arguments: str, code: int = 0) -> str:
+        """What it prints; what it says is in `said`."""
+        self._capture.readouterr()
+        returned = run(arguments)
+        printed, self.said = self._capture.readouterr()
+        assert returned == code, (printed, self.said)
+        assert "Traceback" not in self.said
+        return printed
+
+    def rows(self, *arguments: str, code: int = 0) -> list[Any]:
+        return [json.loads(line) for line in self(*arguments, "-o", "ndjson", code=code).splitlines()]
+
+    @contextmanager
+    def process(self, printed: Path | None, *arguments: str) -> Iterator["subprocess.Popen[str]"]:
+        """One of its own; what it prints goes into a file, or can be read."""
+        with ExitStack() as stack:
+            stdout = subprocess.PIPE if printed is None else stack.enter_context(printed.open("w"))
+            environment = {**os.environ, **self.environment}
+            yield stack.enter_context(
+                subprocess.Popen(
+                    [*TAMIS, *arguments], stdout=stdout, stderr=subprocess.PIPE, text=True, env=environment
+                )
+            )
+
+
+@pytest.fixture
+def tamis(
+    make_cluster: Callable[..., Cluster], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Command:
+    command = Command(make_cluster(), capsys)
+    for name, value in command.environment.items():
+        monkeypatch.setenv(name, value)
+    return command
+
+
+@pytest.fixture
+def transactions(settings: Settings, unique: str) -> Producer:
+    client = producer(settings.kafka, transactional_id=unique)
+    client.init_transactions(SECONDS)
+    return client
+
+
+def committed(client: Producer, topic: str, values: list[bytes], *, abort: bool = False) -> None:
+    client.begin_transaction()
+    for value in values:
+        client.produce(topic, value)
+    client.flush(SECONDS)
+    (client.abort_transaction if abort else client.commit_transaction)(SECONDS)
+
+
+def notified(offset: int, event: bytes | None = None) -> bytes:
+    event = event or Event(f"e{offset}", offset, {"price": offset}).encode()
+    matches = [Match("cheap", {"team": "x"}), Match("rated", {}, 0.5)]
+    return Notification(f"e{offset}", 1_000_000 * offset, "events", 0, offset, matches, event).encode()
+
+
+class TestSubscribing:
+    def test_one_is_written_and_shown(self, tamis: Command) -> None:
+        printed = tamis("subscribe", "ann", "price  < 500", "--tag", "team=a=b", "--scores")
+        name = default_name("price < 500")
+        assert printed == f"ann/{name}\n"
+        assert f"{tamis.cluster.settings.names.notifications('ann')}.\n" in tamis.said
+        (row,) = tamis.rows("subs", "show", f"ann/{name}")
+        assert (row["state"], row["expression"], row["tags"], row["scores"]) == (
+            *("active", "price  < 500"),
+            *({"team": "a=b"}, True),
+        )
+
+    def test_a_wrong_expression_is_shown_with_its_place(self, tamis: Command) -> None:
+        tamis("subscribe", "ann", "price betwen 1 and 5", code=6)
+        *_, text, carets = tamis.said.splitlines()
+        assert text == "  price betwen 1 and 5"
+        assert carets == "        ^^^^^^"
+        assert tamis.rows("subscriptions", "list") == []
+
+    def test_many_are_written_and_wrong_lines_told(self, tamis: Command, tmp_path: Path) -> None:
+        file = tmp_path / "many.ndjson"
+        rows = [{"subscriber": f"s{number % 3}", "name": f"n{number}", "expression": "a = 1"} for number in range(30)]
+        file.write_text("\n".join(map(json.dumps, rows)))
+        assert tamis("subscribe", "-f", str(file), "--dry-run") == "30 right, nothing was written, 0 wrong\n"
+        assert tamis.rows("subs", "list") == []
+        file.write_text('{"subscriber": "s1", "expression": "a ="}\n' + file.read_text() + "\nnonsense")
+        (report,) = tamis.rows("subscribe", "-f", str(file), code=6)
+        assert (report["lines"], report["subscribed"], report["wrong"]) == (32, 30, 2)
+        assert [error["line"] for error in report["errors"]] == [1, 32]
+        assert "line 1: column 4" in tamis.said
+        assert len(tamis.rows("subs", "list")) == 30
+        assert len(tamis.rows("subs", "list", "s2")) == 10
+
+    def test_arguments_that_do_not_go_together_are_wrong_usage(self, tamis: Command) -> None:
+        for arguments in (
+            ["subscribe", "ann"],
+            ["subscribe", "ann", "a = 1", "-f", "x"],
+            ["subscribe", "ann", "a = 1", "--tag", "x"],
+            ["publish", "--attr", "a", "-n", "1"],
+            ["publish", "--attr", "a=1", "-f", "x"],
+            ["tail", "ann", "--from", "yesterday"],
+        ):
+            tamis(*arguments, code=2)
+
+    def test_names_that_nothing_has_are_told(self, tamis: Command) -> None:
+        tamis("subscribe", "ann", "a = 1", "--name", "one")
+        tamis("unsubscribe", "ann/two", "--yes", code=4)
+        assert "ann has one." in tamis.said
+        tamis("subs", "show", "bob", code=4)
+        tamis("subs", "pause", "a_b", code=6)
+        tamis("subscribe", "-f", "/nowhere/at/all", code=4)
+
+    def test_unsubscribing_asks_first(self, tamis: Command) -> None:
+        for name in ("one", "two"):
+            tamis("subscribe", "ann", "a = 1", "--name", name)
+        tamis("unsubscribe", "ann", "--no-input", code=2)
+        tamis("unsubscribe", "ann", "--dry-run")
+        assert "2 would be taken back" in tamis.said
+        assert len(tamis.rows("subs", "list")) == 2
+        (gone,) = tamis.rows("unsubscribe", "ann/one", "--yes")
+        assert gone["subscription"] == "ann/one"
+        assert [row["name"] for row in tamis.rows("subs", "list")] == ["two"]
+
+    def test_paused_ones_are_resumed(self, tamis: Command) -> None:
+        for name in ("one", "two"):
+            tamis("subscribe", "ann", "a = 1", "--name", name, "--tag", "t=v")
+        tamis("subs", "pause", "ann/one", "--reason", "loud")
+        (paused,) = tamis.rows("subs", "list", "--state", "paused")
+        assert (paused["name"], paused["reason"], paused["tags"]) == ("one", "loud", {"t": "v"})
+        assert [row["name"] for row in tamis.rows("subs", "resume", "ann")] == ["one"]
+        assert [row["state"] for row in tamis.rows("subs", "list")] == ["active", "active"]
+
+    def test_what_is_invalid_is_listed_so(self, tamis: Command) -> None:
+        tamis("subscribe", "ann", "a = 1", "--name", "one")
+        (row,) = tamis.rows("subs", "list")
+        tamis.cluster.write(tamis.cluster.settings.names.subscriptions, b"x", b"ann/one", row["partition"])
+        (row,) = tamis.rows("subs", "list", "--state", "invalid")
+        assert row["subscription"] == "ann/one"
+        assert "begins with 78" in row["reason"]
+        tamis("subs", "pause", "ann/one", code=6)
+        tamis("unsubscribe", "ann/one", "--yes")
+        assert tamis.rows("subs", "list") == []
+
+
+class TestPublishing:
+    def read(self, tamis: Command) -> list[tuple[bytes | None, Event]]:
+        log = tail(tamis.cluster.settings.kafka, tamis.cluster.settings.names.events, Extent(end=END))
+        return [(message.key(), Event.decode(message.value() or b"")) for messages in log for message in messages]
+
+    def test_attributes_are_constants_of_the_language_or_texts(self, tamis: Command) -> None:
+        tamis("publish", "--attr", "price=450", "--attr", "region=eu", "--attr", 'zip="0815"', "--key", "k", "-n", "3")
+        found = self.read(tamis)
+        assert [(key, event.attributes) for key, event in found] == [
+            (b"k", {"price": 450, "region": "eu", "zip": "0815"})
+        ] * 3
+        assert len({event.id for _, event in found}) == 3
+
+    def test_lines_are_events_and_wrong_ones_are_told(self, tamis: Command, tmp_path: Path) -> None:
+        file = tmp_path / "events.ndjson"
+        file.write_text('{"attributes": {"a": 1}, "id": "1"}\n{"a": 1}\n\n{"attributes": {"a": 2}, "id": "2"}\n')
+        (report,) = tamis.rows("publish", "-f", str(file), code=6)
+        assert (report["published"], report["wrong"]) == (2, 1)
+        assert report["errors"][0]["line"] == 2
+        assert [event.id for _, event in self.read(tamis)] == ["1", "2"]
+        (report,) = tamis.rows("publish", "-f", str(file), "--count", "1")
+        assert report["published"] == 1
+
+    def test_a_rate_is_kept(self, tamis: Command) -> None:
+        began = time.monotonic()
+        tamis("publish", "--attr", "a=1", "--count", "11", "--rate", "10")
+        assert time.monotonic() - began >= 1.0
+
+    def test_a_topic_that_is_not_there_is_told(self, tamis: Command) -> None:
+        tamis("publish", "--attr", "a=1", "--topic", "nothing-of-the-kind", code=4)
+        assert "nothing-of-the-kind" in tamis.said
+
+
+class TestTail:
+    @pytest.fixture
+    def topic(self, tamis: Command) -> str:
+        tamis("subscribe", "ann", "a = 1")
+        return tamis.cluster.settings.names.notifications("ann")
+
+    def test_it_ends_though_the_last_offsets_are_transaction_markers(
+        self, tamis: Command, topic: str, transactions: Producer
+    ) -> None:
+        committed(transactions, topic, [notified(0), notified(1)])
+        committed(transactions, topic, [notified(2)], abort=True)
+        committed(transactions, topic, [notified(3)])
+        committed(transactions, topic, [notified(4)], abort=True)
+        rows = tamis.rows("tail", "ann", "--from", "start", "--to", "end")
+        assert [row["id"] for row in rows] == ["e0", "e1", "e3"]
+        assert rows[2]["event"] == {"price": 3}
+        assert rows[2]["time"] == "1970-01-01T00:00:03.000Z"
+        assert rows[2]["matched"] == ["cheap", "rated"]
+        assert rows[2]["matches"] == [
+            {"name": "cheap", "tags": {"team": "x"}},
+            {"name": "rated", "tags": {}, "score": 0.5},
+        ]
+        assert rows[2]["notification"]["offset"] == 5
+        # Offsets: 0 1 records, 2 marker, 3 aborted, 4 marker, 5 record, 6 marker, 7 aborted, 8 marker.
+        for start, end, ids in [
+            ("1", "end", ["e1", "e3"]),
+            ("start", "1", ["e0"]),
+            ("start", "5", ["e0", "e1"]),
+            ("2", "5", []),
+            ("6", "9", []),
+            ("-4", "end", ["e3"]),
+            ("99", "end", []),
+            ("-1h", "end", ["e0", "e1", "e3"]),
+            ("start", "-1h", []),
+            ("end", "end", []),
+            ("start", "2100-01-01", ["e0", "e1", "e3"]),
+        ]:
+            rows = tamis.rows("tail", "ann", "--from", start, "--to", end)
+            assert [row["id"] for row in rows] == ids, (start, end)
+
+    def test_a_time_is_where_kafka_has_the_first_record_of_it(
+        self, tamis: Command, topic: str, admin: AdminClient
+    ) -> None:
+        client = producer(tamis.cluster.settings.kafka)
+        for number in range(5):
+            client.produce(topic, notified(number), timestamp=1_700_000_000_000 + 1000 * number)
+        assert client.flush(SECONDS) == 0
+        rows = tamis.rows("tail", "ann", "--from", "2023-11-14T22:13:21", "--to", "2023-11-14T22:13:23.500Z")
+        assert [row["id"] for row in rows] == ["e1", "e2", "e3"]
+        assert resolved(admin, topic, [0], START) == {0: 0}
+
+    def test_so_many_are_enough(self, tamis: Command, topic: str, transactions: Producer) -> None:
+        committed(transactions, topic, [notified(number) for number in range(5)])
+        assert len(tamis.rows("tail", "ann", "--from", "start", "-n", "2")) == 2
+        assert tamis.rows("tail", "ann", "-n", "1", "--timeout", "0.5", code=1) == []
+        assert len(tamis.rows("tail", "ann", "--from", "start", "--timeout", "2")) == 5
+
+    def test_what_cannot_be_read_is_told_and_stops_nothing(self, tamis: Command, topic: str) -> None:
+        as_json = {
+            "id": "j",
+            "time": 5,
+            "topic": "t",
+            "partition": 0,
+            "offset": 1,
+            "matches": [{"name": "n", "tags": {}}],
+        }
+        for value in (
+            b"nonsense",
+            notified(1, event=b"nonsense"),
+            notified(2, event=b'{"a": {"b": 1e999}}'),
+            json.dumps(as_json | {"event": {"x": [1]}}).encode(),
+            b"{}",
+            notified(3),
+        ):
+            tamis.cluster.write(topic, value)
+        rows = tamis.rows("tail", "ann", "--from", "start", "--to", "end")
+        assert [row.get("id") for row in rows] == [None, "e1", "e2", "j", None, "e3"]
+        assert "the notification cannot be read" in rows[0]["problem"]
+        assert "the event cannot be read" in rows[1]["problem"]
+        assert rows[2]["event"] == {"a": {"b": "1e999"}}
+        assert rows[3]["event"] == {"x": [1]}
+        tamis("tail", "ann", "--from", "start", "--to", "end", "-o", "table")
+
+    def test_somebody_who_never_subscribed_has_no_notifications(self, tamis: Command) -> None:
+        tamis("tail", "bob", code=4)
+        assert "tamis subscribe bob" in tamis.said
+        tamis("tail", "a_b", code=6)
+
+    def test_it_follows_until_it_is_interrupted(
+        self, tamis: Command, topic: str, transactions: Producer, tmp_path: Path
+    ) -> None:
+        printed = tmp_path / "printed"
+        with tamis.process(printed, "tail", "ann") as process:
+            try:
+
+                def arrived() -> bool:
+                    committed(transactions, topic, [notified(7)])
+                    return soon(lambda: printed.stat().st_size > 0, 0.5)
+
+                assert soon(arrived)
+                process.send_signal(signal.SIGINT)
+                _, said = process.communicate(timeout=SECONDS)
+            finally:
+                process.kill()
+        assert (process.returncode, said) == (130, "")
+        assert {json.loads(line)["id"] for line in printed.read_text().splitlines()} == {"e7"}
+
+    def test_a_reader_that_leaves_ends_it_quietly(self, tamis: Command, topic: str, transactions: Producer) -> None:
+        committed(transactions, topic, [notified(number) for number in range(3000)])
+        with tamis.process(None, "tail", "ann", "--from", "start", "--to", "end") as process:
+            assert process.stdout is not None
+            assert process.stderr is not None
+            process.stdout.readline()
+            process.stdout.close()
+            assert process.stderr.read() == ""
+        assert process.returncode == 0
+
+
+def test_rejected_input_is_told_with_its_reason(tamis: Command, settings: Settings) -> None:
+    client = producer(settings.kafka)
+    topic = tamis.cluster.settings.names.rejected
+    rejection = Rejection("events", 3, 17, "bad_syntax", "it is not JSON")
+    client.produce(topic, b"\xff{", b"k", headers=rejection.headers)  # type: ignore[arg-type]
+    client.produce(topic, b"text")
+    assert client.flush(SECONDS) == 0
+    first, second = tamis.rows("rejected", "tail", "--from", "start", "--to", "end")
+    assert {key: first[key] for key in ("topic", "partition", "offset", "reason", "detail", "key", "value")} == {
+        "topic": "events",
+        "partition": 3,
+        "offset": 17,
+        "reason": "bad_syntax",
+        "detail": "it is not JSON",
+        "key": "k",
+        "value": {"base64": "/3s="},
+    }
+    assert (second["reason"], second["value"]) == ("unreadable", "text")
+
+
+def test_a_kafka_that_is_not_there_is_exit_code_3(tamis: Command) -> None:
+    for arguments in (["subs", "list"], ["publish", "--attr", "a=1"], ["tail", "ann"]):
+        tamis(*arguments, "--timeout", "1", "--bootstrap-server", "127.0.0.1:1", code=3)
+        assert "127.0.0.1:1" in tamis.said
