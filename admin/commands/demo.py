@@ -5,6 +5,7 @@ import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from textwrap import fill
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -70,8 +71,8 @@ def _stage(session: Session, *, no_color: bool) -> Iterator["Stage"]:
 
         with Screen(colour=not no_color) as screen:
             yield screen
-        for line in screen.story:
-            session.say(line)
+        for at, text in screen.story:
+            session.say(f"{at:5.1f} s  {fill(text, 70, subsequent_indent=' ' * 9)}")
         session.say("")
     else:
         from tamis.admin.demo.lines import Lines

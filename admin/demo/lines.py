@@ -2,9 +2,13 @@
 
 import time
 from collections.abc import Callable
+from textwrap import fill
 
 from tamis.admin.demo.stage import Work
 from tamis.codecs.subscription import Subscription
+
+_WIDTH = 88
+_INDENT = " " * 11
 
 
 class Lines:
@@ -15,7 +19,8 @@ class Lines:
         self._began = time.monotonic()
 
     def say(self, text: str) -> None:
-        self._write(f"\n{self._time} == {text}")
+        self._write("")
+        self._write(f"{self._time} == {fill(text, _WIDTH, subsequent_indent=_INDENT)}")
 
     def work(self, work: Work) -> None:
         self._write(f"{self._time} broker: {work}")

@@ -54,11 +54,14 @@ def play(plan: Plan, stage: AbstractContextManager[Stage], report: Callable[[str
         shown = ends.enter_context(stage)
         audience = ends.enter_context(Audience(settings, PEOPLE, shown))
         writer = ends.enter_context(SubscriptionWriter(settings, broker.layout, _refuse))
-        publisher = ends.enter_context(Deliveries(settings.kafka, _refuse))
+        publisher = ends.enter_context(Deliveries(settings.kafka, settings.names.events, _refuse))
         performance = _Performance(settings, broker, shown, audience, writer, publisher)
         crash, shown_offers = performance.show_offers(plan.seconds)
         burst = performance.measure(plan.events)
-        shown.say("Now the check: what should each person have got? Every event is evaluated again, one by one.")
+        shown.say(
+            "Now the check: what should each person have got? Every event is evaluated again, alone, and compared "
+            "with what was read."
+        )
         verdict = judged(settings, audience.seen)
     return Summary(shown_offers, _OFFERS_PER_SECOND, crash, burst, verdict)
 
@@ -86,8 +89,8 @@ class _Performance:
     def show_offers(self, seconds: float) -> tuple[Crash, int]:
         """At a human pace; meanwhile somebody comes, somebody goes, and the broker dies."""
         self.stage.say(
-            "A shop makes offers. Five people each have a Kafka topic of their own, and an expression says what "
-            "belongs in it. Tamis reads every offer and writes it where it belongs."
+            "A shop makes offers. Each of five people has a Kafka topic of their own, and expressions say what "
+            "belongs in it. The broker reads every offer, and writes it where it belongs."
         )
         self.stage.work(Work.MATCHING)
         for subscription in AT_FIRST:
@@ -119,14 +122,14 @@ class _Performance:
 
     def measure(self, count: int) -> Burst:
         """As many events as there are to be, as fast as they go."""
-        self.stage.say(f"Now fast: {count:,} offers at once, for the same people. They are too many to be shown.")
+        self.stage.say(f"Now fast: {count:,} offers at once, for the same people. They are too many to be shown; numbers will do.")
         self.audience.is_telling = False
         burst = [next(self._offers) for _ in range(count)]
         records = [(offer.encode(), offer.key) for offer in burst]
         seen, sent = len(self.audience.seen), self._sent
         began = looked = time.monotonic()
         for number, (value, key) in enumerate(records):
-            self.publisher.send(number, self.settings.names.events, value, key)
+            self.publisher.send(number, value, key)
             self._sent += 1
             if number % 500 == 0 and time.monotonic() - looked > _LOOK_SECONDS:
                 looked = time.monotonic()
@@ -142,7 +145,7 @@ class _Performance:
         offer = next(self._offers)
         self._sent += 1
         self.stage.offered(offer.number, told(offer.attributes))
-        self.publisher.send(offer.number, self.settings.names.events, offer.encode(), offer.key)
+        self.publisher.send(offer.number, offer.encode(), offer.key)
 
     def _subscribe(self) -> None:
         self.stage.say(
@@ -178,8 +181,8 @@ class _Performance:
         self._started_at = time.monotonic()
         self.stage.work(Work.COMING_BACK)
         self.stage.say(
-            f"The broker is started again. It reads the subscriptions from Kafka, and goes on after the last offer "
-            f"that was committed: {self._waiting_then} wait."
+            f"The broker is started again, with nothing but what is in Kafka: the subscriptions, and which offer was "
+            f"the last one that is done. {self._waiting_then} wait."
         )
 
     def _look(self) -> None:
@@ -194,7 +197,10 @@ class _Performance:
         if not self._caught_up_at and waiting <= 1:  # one may have been sent just now
             self._caught_up_at = time.monotonic()
             self.stage.work(Work.MATCHING)
-            self.stage.say("It has caught up. Each offer that waited was delivered once: not lost, and not twice.")
+            self.stage.say(
+                "It has caught up: all that waited is matched. Was anything lost, or delivered twice? The check at the "
+                "end will tell."
+            )
 
     def _wait_until_read(self, deadline: float) -> None:
         """Until every event is matched, and every notification read. What is late then, the judge calls lost."""

@@ -49,10 +49,10 @@ class _Person:
 
 
 class Screen:
-    """A stage on the terminal's other screen; `story` is what was said, for when it is gone."""
+    """A stage on the terminal's other screen; `story` is what was said, and when, for when it is gone."""
 
     def __init__(self, console: Console | None = None, *, colour: bool = True) -> None:
-        self.story: list[str] = []
+        self.story: list[tuple[float, str]] = []
         self._console = console or Console(stderr=True, no_color=None if colour else True, highlight=False)
         self._lock = threading.Lock()
         self._began = time.monotonic()
@@ -78,7 +78,7 @@ class Screen:
     def say(self, text: str) -> None:
         with self._lock:
             self._now = text
-            self.story.append(f"{time.monotonic() - self._began:5.1f} s  {text}")
+            self.story.append((time.monotonic() - self._began, text))
 
     def work(self, work: Work) -> None:
         with self._lock:
