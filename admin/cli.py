@@ -18,7 +18,8 @@ _STDOUT = 1
 """As the system numbers it."""
 
 COMMANDS = {
-    "dev": Entry("tamis.admin.commands.dev", "Run a real Kafka and a real Redis on this machine until Ctrl-C."),
+    "dev": Entry("tamis.admin.commands.dev", "Run a whole Tamis on this machine, with a real Kafka, until Ctrl-C."),
+    "demo": Entry("tamis.admin.commands.demo", "See it work: a shop's offers, on a real Kafka, in about a minute."),
     "broker": Entry("tamis.admin.commands.broker", "Match events and deliver what matches: the service."),
     "topics": Entry("tamis.admin.commands.topics", "Make, list and check Tamis's topics in Kafka."),
     "subscribe": Entry("tamis.admin.commands.subscribe", "Subscribe to the events that satisfy an expression."),

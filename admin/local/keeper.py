@@ -62,7 +62,7 @@ class Keeper:
         finally:
             self._clean_up(keep_logs=keep_logs)
 
-    def do_start(self, name: str, command: list[str], log: str) -> dict[str, Any]:
+    def do_start(self, name: str, command: list[str], log: str, environment: dict[str, str] | None) -> dict[str, Any]:
         with Path(log).open("ab") as file:
             self._servers[name] = subprocess.Popen(
                 command,
@@ -70,6 +70,7 @@ class Keeper:
                 stdout=file,
                 stderr=subprocess.STDOUT,
                 cwd=self._folder,
+                env=environment,
                 preexec_fn=self._die_with_keeper,  # noqa: PLW1509  this process has one thread
             )
         return {"pid": self._servers[name].pid}

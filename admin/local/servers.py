@@ -9,7 +9,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -40,9 +40,16 @@ class Servers:
         self.logs = self.folder / "logs"
         self.logs.mkdir()
 
-    def start(self, name: str, command: Sequence[str | Path]) -> "Server":
+    def start(self, name: str, command: Sequence[str | Path], environment: Mapping[str, str] | None = None) -> "Server":
+        """In the folder, with this environment or with ours; a name may be used again once its server has ended."""
         log = self.logs / f"{name}.log"
-        answer = self.ask(do="start", name=name, command=[str(part) for part in command], log=str(log))
+        answer = self.ask(
+            do="start",
+            name=name,
+            command=[str(part) for part in command],
+            log=str(log),
+            environment=None if environment is None else dict(environment),
+        )
         return Server(self, name, answer["pid"], log)
 
     def end(self, *, keep_logs: bool = False) -> None:

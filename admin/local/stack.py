@@ -4,7 +4,7 @@ import base64
 import secrets
 import time
 import uuid
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
@@ -131,6 +131,15 @@ class LocalStack:
         if self._redis is not None:
             self._redis.require_running()
 
+    @property
+    def folder(self) -> Path:
+        """Where all of its data is; whatever is written there goes with it."""
+        return self._running().folder
+
+    def run(self, name: str, command: Sequence[str | Path], environment: Mapping[str, str]) -> Server:
+        """Start one process more, which ends with the stack."""
+        return self._running().start(name, command, environment)
+
     def add_user(self, name: str) -> KafkaSettings:
         """A new user of a secured stack, who may do nothing yet; how it logs in."""
         if not self._options.secured:
@@ -159,6 +168,11 @@ class LocalStack:
             for broker in self.brokers:
                 broker.start()
             self.wait_until_ready()
+
+    def _running(self) -> Servers:
+        if self._servers is None:
+            raise StackError("The stack is not running.")
+        return self._servers
 
     def _claim_nodes(self) -> list[Node]:
         return [

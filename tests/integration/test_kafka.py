@@ -13,7 +13,9 @@ from tamis.broker.kafka import (
     Message,
     Producer,
     TopicPartition,
+    admin_client,
     consumer,
+    end_offsets,
     producer,
 )
 
@@ -236,3 +238,18 @@ def test_a_topic_that_nobody_made_is_not_made_by_a_typing_error(
     plain.flush(SECONDS)
     assert delivered == [False]
     assert unique not in admin.list_topics(timeout=SECONDS).topics
+
+
+def test_a_new_client_tells_the_ends_of_a_topic_at_once(settings: Settings, make_topic: MakeTopic, unique: str) -> None:
+    """A bare one takes 3 s about every fifth time."""
+    topic = make_topic(partitions=16)
+    time.sleep(1.0)  # a broker may not know yet that it leads a topic that was made just now
+    slow = 0
+    for _ in range(20):
+        admin, reader = admin_client(settings.kafka), consumer(settings.kafka, unique)
+        reader.assign([TopicPartition(topic, partition, 0) for partition in range(16)])
+        began = time.monotonic()
+        assert end_offsets(admin, topic, range(16)) == dict.fromkeys(range(16), 0)
+        slow += time.monotonic() - began > 2.0
+        reader.close()
+    assert slow == 0
