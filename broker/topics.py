@@ -63,6 +63,7 @@ def create(settings: Settings, wanted: Wanted) -> Made:
     _require_agreement(_written_layout(admin, settings), wanted, events)
     replication = wanted.replication or replicas_for(len(node_ids(admin)))
     own = plans(settings.names, wanted.subscription_partitions)
+    _require_plans(own, topic_facts(admin, [plan.name for plan in own]))
     new = [NewTopic(plan.name, plan.partitions, replication, config=dict(plan.config(replication))) for plan in own]
     new += [NewTopic(topic, wanted.event_partitions, replication) for topic in events]
     made = _make(admin, new)
@@ -227,8 +228,11 @@ def _require_agreement(layout: Layout | None, wanted: Wanted, events: Iterable[s
 
 
 def _require_plans(own: Iterable[Plan], facts: Mapping[str, TopicFacts]) -> None:
+    """Of those that are there."""
     for plan in own:
-        fact = facts[plan.name]
+        fact = facts.get(plan.name)
+        if fact is None:
+            continue
         for setting in plan.settings:
             found = (fact.config or {}).get(setting.name)
             if setting.is_promise and found is not None and not setting.holds(found):
