@@ -12,7 +12,6 @@ from typing import Annotated, Any, NoReturn
 import typer
 
 from tamis.admin.command_line import Entry, Root
-from tamis.admin.errors import ReaderGoneError
 from tamis.admin.session import Session, say
 
 _STDOUT = 1
@@ -62,7 +61,7 @@ def run(arguments: Sequence[str]) -> int:
         if not isinstance(error.__context__, BrokenPipeError):
             raise
         return _leave_in_peace()
-    except (BrokenPipeError, ReaderGoneError):
+    except BrokenPipeError:
         return _leave_in_peace()
     except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - here every error gets its exit code
         return _report(error, session)

@@ -14,7 +14,6 @@ from typing import Any, TypeVar
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from tamis.admin.errors import ReaderGoneError
 from tamis.admin.global_options import parameters
 from tamis.admin.session import session_of
 
@@ -81,12 +80,6 @@ class Root(TyperGroup):
         rest = super().parse_args(ctx, args)
         _take_global_options(ctx)
         return rest
-
-    def invoke(self, ctx: Any) -> Any:
-        try:
-            return super().invoke(ctx)
-        except BrokenPipeError as error:
-            raise ReaderGoneError from error  # typer would end the process, with exit code 1
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002 - typer's signature
         with formatter.section("Commands"):

@@ -11,7 +11,3 @@ class UsageError(Exception):
 
 class DeclinedError(Exception):
     """A question was answered with no."""
-
-
-class ReaderGoneError(Exception):
-    """Nobody reads standard output any more, as when `head` has seen enough."""

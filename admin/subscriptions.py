@@ -1,9 +1,9 @@
 """What the commands about subscriptions share: finding those that are named, changing them, showing them."""
 
 from collections.abc import Callable, Mapping, Sequence
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
+from tamis.admin.moments import kafka_moment
 from tamis.admin.output import Column
 from tamis.admin.session import Session
 
@@ -89,21 +89,10 @@ def row_of(one: "Listed") -> Mapping[str, Any]:
         "reason": None if one.reason is None else one.reason.partition("\n")[0],
         "tags": {} if it is None else dict(it.tags),
         "scores": None if it is None else it.scores,
-        "since": moment(one.timestamp * 1000),
+        "since": kafka_moment(one.timestamp),
         "partition": one.partition,
         "offset": one.offset,
     }
-
-
-def moment(microseconds: int) -> str | None:
-    """A time as text, in UTC; None before 1970, which is how Kafka says that it has none."""
-    if microseconds < 0:
-        return None
-    try:
-        time = datetime.fromtimestamp(microseconds // 1_000_000, UTC).replace(microsecond=microseconds % 1_000_000)
-    except (OverflowError, ValueError, OSError):
-        return None
-    return time.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def _told(names: Sequence[str]) -> str:

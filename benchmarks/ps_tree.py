@@ -27,6 +27,8 @@ Longs = NDArray[np.int64]
 _ROUNDS = 7
 _SCANNED = 200
 _LISTED = 100
+_SINGLE = 2_000
+_FEW = 100
 _WRITES = 2_000
 _EDGE = 2**52
 _WIDTHS = {"a 100,000th of the domain": 2 * _EDGE // 100_000, "any width": 0}
@@ -49,6 +51,7 @@ def main() -> None:
     chance = np.random.default_rng(1)
     for kind in _WIDTHS:
         measure_finding(report, kind, drawn(chance, kind, options.intervals), chance)
+    measure_single(report, options.intervals, chance)
     for size in options.sizes:
         measure_writing(report, size, chance)
     report.show()
@@ -141,6 +144,31 @@ def measure_finding(report: Report, kind: str, ends: Longs, chance: np.random.Ge
             memory=shown(own.memory_bytes() / tree.memory_bytes()) if own else "",
             papers_memory=shown(paper_memory / memory) if paper_memory else "",
         )
+
+
+def measure_single(report: Report, count: int, chance: np.random.Generator) -> None:
+    """Calls with one value each, from Python, beside many values at once."""
+    kinds = {kind: drawn(chance, kind, count) for kind in _WIDTHS}
+    kinds["any width, beyond 2**53"] = kinds["any width"] * 1024 + chance.integers(0, 1024, (count, 2))
+    for kind, ends in kinds.items():
+        tree = PSTree()
+        tree.insert_many(parsed(np.sort(ends, axis=1)), np.arange(count))
+        values = chance.integers(ends.min(), ends.max(), count)
+        single = values[:_SINGLE].tolist()
+        few = single if tree.count_many(values).mean() < _FEW else single[:_LISTED]
+        works: dict[str, tuple[int, Callable[[], object]]] = {
+            "count_many": (count, partial(tree.count_many, values)),
+            "count": (_SINGLE, partial(each, tree.count, single)),
+            "locate": (len(few), partial(each, tree.locate, few)),
+        }
+        seconds = rounds({name: work for name, (_, work) in works.items()})
+        nanoseconds = {name: seconds[name] / works[name][0] * 1e9 for name in works}
+        report.row("Nanoseconds a value: many at once, and one at a time", intervals=kind, **nanoseconds)
+
+
+def each(call: Callable[[int], object], values: list[int]) -> None:
+    for value in values:
+        call(value)
 
 
 def shown(ratio: float) -> str:

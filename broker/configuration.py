@@ -5,10 +5,11 @@ One model for every process of Tamis: what is wrong in it is refused where it en
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, field_validator
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, field_validator, model_validator
 
+from tamis.broker.errors import InvalidError
 from tamis.broker.names import Names
 from tamis.codecs.formats import NotificationFormat
 from tamis.codecs.messages import EventFormat, Framing, TimeUnit
@@ -83,8 +84,18 @@ class EventTopicSettings(Section):
     """The attribute that is an event's time."""
     time_unit: TimeUnit = TimeUnit.MICROSECONDS
 
+    @model_validator(mode="after")
+    def _check_schema(self) -> Self:
+        if (self.framing is Framing.RAW) != (self.schema_file is not None):
+            raise ValueError("schema_file is given for the framing 'raw', and for no other")
+        return self
+
     def format(self) -> EventFormat:
-        schema = None if self.schema_file is None else self.schema_file.read_text()
+        """InvalidError if its schema's file cannot be read."""
+        try:
+            schema = None if self.schema_file is None else self.schema_file.read_text()
+        except (OSError, UnicodeDecodeError) as error:
+            raise InvalidError(f"The schema in {self.schema_file} cannot be read: {error}.") from error
         return EventFormat(self.framing, schema, self.id, self.time, self.time_unit)
 
 

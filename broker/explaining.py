@@ -10,7 +10,7 @@ from tamis.broker.errors import InvalidError
 from tamis.broker.event_lines import outgoing
 from tamis.broker.json_lines import LineError
 from tamis.codecs.event_decoder import EventDecoder
-from tamis.codecs.messages import Messages
+from tamis.codecs.messages import EventFormat, Framing, Messages
 from tamis.indexes import Explanation, Expression, ExpressionError, parse
 from tamis.indexes.values import Value
 
@@ -41,13 +41,13 @@ def decoded_event(text: bytes, topic: str) -> Mapping[str, Value]:
 
     It is as it would be at the beginning of that topic.
     """
-    value = text
+    value, form = text, EventFormat(Framing.JSON)
     try:
         if _has_attributes(text):
-            value = outgoing(text).value
+            value, form = outgoing(text).value, EventFormat(Framing.SINGLE_OBJECT)
     except LineError as error:
         raise InvalidError(f"The event cannot be taken: {error}.") from error
-    decoded = EventDecoder().decode(Messages(topic, 0, [0], [-1], [value]))
+    decoded = EventDecoder().decode(Messages(topic, 0, [0], [-1], [value], format=form))
     if decoded.refusals:
         raise InvalidError(f"The event cannot be taken: {str(decoded.refusals[0]).partition(': ')[2]}.")
     event: Mapping[str, Value] = next(iter(decoded.batch))

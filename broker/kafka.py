@@ -204,9 +204,12 @@ def end_offsets(admin: AdminClient, topic: str, partitions: Iterable[int]) -> di
 
 
 def place_of(message: Message) -> tuple[str, int]:
-    """Topic and partition."""
+    """Topic and partition. An error that is about none is raised."""
     topic, partition = message.topic(), message.partition()
     if topic is None or partition is None:
+        error = message.error()
+        if error is not None:
+            raise KafkaException(error)
         raise ValueError("a message that was not received has no place")
     return topic, partition
 

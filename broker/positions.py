@@ -41,7 +41,7 @@ class Position:
 
     offset: int | None = None
     before_end: int | None = None
-    """So many offsets, transaction markers among them."""
+    """So many records; `resolved` counts offsets, of which transaction markers have some too."""
     milliseconds: int | None = None
     """Since 1970: the first record whose Kafka timestamp is not before this."""
 

@@ -25,20 +25,35 @@ _PROGRESS_SECONDS = 2.0
 
 def serve(settings: Settings, shard: int, slot: str | None, must_stop: Callable[[], bool]) -> Counts:
     """Work until it must stop. A BrokerError says why it cannot."""
-    service = Service(settings, shard, slot)
+    counts = Counts()
     try:
-        service.run(must_stop)
-    finally:
-        service.close()
-    return service.counts
+        service = Service(settings, shard, slot, counts, must_stop)
+        try:
+            service.run()
+        finally:
+            service.close()
+    except _StoppedError:
+        _LOG.info("told to stop before all subscriptions were read")
+    except MemoryError as error:
+        raise InvalidError(
+            f"The subscriptions of shard {shard} do not fit into memory. Give it more, or make a layout of more shards."
+        ) from error
+    return counts
+
+
+class _StoppedError(Exception):
+    """It was told to stop in the midst of something that takes long, and that it leaves nothing of."""
 
 
 class Service:
     """What outlives the clients of one membership: the place among the processes, and what is in force."""
 
-    def __init__(self, settings: Settings, shard: int, slot: str | None) -> None:
-        self.counts = Counts()
+    def __init__(
+        self, settings: Settings, shard: int, slot: str | None, counts: Counts, must_stop: Callable[[], bool]
+    ) -> None:
         self._settings = settings
+        self._counts = counts
+        self._must_stop = must_stop
         self._shard = shard
         registry = None if settings.schema_registry is None else ConfluentRegistry(settings.schema_registry)
         self._decoder = EventDecoder(registry=registry)
@@ -47,22 +62,26 @@ class Service:
         self._layout = self._newest_layout()
         self._slot = take_slot(settings.names.group(self._layout.number, shard), slot)
         _LOG.info("shard %d of %d, slot %s", shard, self._layout.shards, self._slot.name)
-        self._log = self._started_log()
+        try:
+            self._log = self._started_log()
+        except BaseException:
+            self._slot.close()
+            raise
 
-    def run(self, must_stop: Callable[[], bool]) -> None:
+    def run(self) -> None:
         """With new clients whenever the old ones are of no more use."""
         pause, longest = _PAUSE_SECONDS
-        while not must_stop():
+        while not self._must_stop():
             began = time.monotonic()
             try:
-                self._work(must_stop)
+                self._work()
             except RebuildError as error:
                 _LOG.warning("starting again with new clients: %s", error)
             except LogWentBackError as error:
                 _LOG.error("the subscription log went backwards, reading it again: %s", error)
                 self._log.close()
                 self._log = self._started_log()
-            if must_stop():
+            if self._must_stop():
                 break
             if self._watch.has_news():
                 self._take_layout()
@@ -74,12 +93,12 @@ class Service:
         self._slot.close()
         self._watch.close()
 
-    def _work(self, must_stop: Callable[[], bool]) -> None:
+    def _work(self) -> None:
         """Until it must stop, or a layout was written."""
         identity = Identity(self._layout, self._shard, self._slot.name)
-        worker = Worker(self._settings, identity, self._log, self._decoder, self.counts)
+        worker = Worker(self._settings, identity, self._log, self._decoder, self._counts)
         try:
-            worker.run(lambda: must_stop() or self._watch.has_news())
+            worker.run(lambda: self._must_stop() or self._watch.has_news())
         finally:
             worker.close()
 
@@ -99,9 +118,8 @@ class Service:
     def _newest_layout(self) -> Layout:
         layout = require_layout(self._settings)
         if not 0 <= self._shard < layout.shards:
-            raise InvalidError(
-                f"There are {layout.shards} shards, counted from 0; shard {self._shard} is none of them."
-            )
+            last = layout.shards - 1
+            raise InvalidError(f"Layout {layout.number} has shards 0 to {last}; there is no shard {self._shard}.")
         require_topics(self._settings, layout)
         return layout
 
@@ -110,12 +128,18 @@ class Service:
 
         def tell(done: int, total: int) -> None:
             nonlocal told
+            if self._must_stop():
+                raise _StoppedError
             if time.monotonic() - told > _PROGRESS_SECONDS:
                 told = time.monotonic()
                 _LOG.info("reading subscriptions: %d of %d records", done, total)
 
         log = SubscriptionLog(self._settings, self._layout, self._shard)
-        log.catch_up(tell)
+        try:
+            log.catch_up(tell)
+        except BaseException:
+            log.close()
+            raise
         seconds = time.monotonic() - began
         _LOG.info("%d subscriptions from %d records in %.1f s", len(log.state), log.applied, seconds)
         return log

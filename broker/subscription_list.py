@@ -1,19 +1,19 @@
 """The subscriptions that there are, as their topic has them: the last record of a key, judged as the broker does."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
 from tamis.broker.configuration import Settings
 from tamis.broker.json_lines import in_batches
-from tamis.broker.kafka import Message, admin_client, offset_of, place_of
+from tamis.broker.kafka import Message, admin_client, offset_of
 from tamis.broker.partitions import partition_of
 from tamis.broker.positions import END, START, resolved
 from tamis.broker.reading import partitions_known_to
 from tamis.broker.tailing import between
-from tamis.codecs.errors import RecordError
 from tamis.codecs.layout import Layout
-from tamis.codecs.subscription import Subscription, parsed_key
+from tamis.codecs.subscription import Subscription
+from tamis.codecs.subscription_reader import read_subscriptions
 from tamis.indexes import parse_many
 
 _PARSED_AT_ONCE = 10_000
@@ -61,7 +61,6 @@ class Listed:
 class _Record:
     key: bytes | None
     value: bytes
-    partition: int
     offset: int
     timestamp: int
 
@@ -80,47 +79,46 @@ def subscriptions(
     for partition in partitions:
         log = between(settings.kafka, topic, {partition: starts[partition]}, {partition: ends[partition]})
         for some in in_batches(_last_records(log, wanted), _PARSED_AT_ONCE):
-            yield from judged(some, layout)
+            yield from judged(partition, some, layout)
 
 
-def subscription_of(key: bytes | None, value: bytes, partition: int, partitions: int) -> Subscription:
-    """RecordError if the record changes nothing, or acts as an unsubscription. Its expression is not looked at."""
-    if key is None:
-        raise RecordError("bad_key", "the record has no key")
-    subscriber, _ = parsed_key(key)
-    home = partition_of(subscriber, partitions)
-    if home != partition:
-        raise RecordError("wrong_partition", f"subscriptions of {subscriber} belong to partition {home}")
-    return Subscription.decode(value, key)
-
-
-def judged(found: Iterable[_Record], layout: Layout) -> Iterator[Listed]:
-    """What each record comes to."""
-    decoded: list[tuple[_Record, Subscription | RecordError]] = []
-    for record in found:
-        try:
-            decoded.append((record, subscription_of(record.key, record.value, record.partition, layout.partitions)))
-        except RecordError as error:
-            decoded.append((record, error.with_traceback(None)))
-    texts = [subscription.expression for _, subscription in decoded if isinstance(subscription, Subscription)]
-    wrong = dict(parse_many(texts, layout.limits)[1])
-    place = 0
-    for record, subscription in decoded:
-        if isinstance(subscription, RecordError):
-            yield _listed(record, State.INVALID, str(subscription), None)
+def judged(partition: int, records: Sequence[_Record], layout: Layout) -> Iterator[Listed]:
+    """What each record of a partition comes to."""
+    columns = read_subscriptions([record.key for record in records], [record.value for record in records])
+    wrong = {place: str(error) for place, error in parse_many(columns.expressions, layout.limits)[1]}
+    refused = {refusal.position: refusal.message for refusal in columns.refusals}
+    places = {position: place for place, position in enumerate(columns.positions.tolist())}
+    owners = columns.owners.tolist()
+    homes = [partition_of(subscriber, layout.partitions) for subscriber in columns.subscribers]
+    for position, record in enumerate(records):
+        place = places.get(position)
+        if place is None:
+            yield _listed(partition, record, State.INVALID, refused.get(position), None)
             continue
-        refusal = wrong.get(place)
-        place += 1
-        if refusal is not None:
-            yield _listed(record, State.INVALID, str(refusal), subscription)
+        subscription = Subscription(
+            columns.subscribers[owners[place]],
+            columns.names[place],
+            columns.expressions[place],
+            columns.tags[place],
+            bool(columns.scores[place]),
+            columns.paused[place],
+        )
+        home = homes[owners[place]]
+        if home != partition:
+            reason = f"subscriptions of {subscription.subscriber} belong to partition {home}"
+            yield _listed(partition, record, State.INVALID, reason, subscription)
+        elif place in wrong:
+            yield _listed(partition, record, State.INVALID, wrong[place], subscription)
         elif subscription.paused is not None:
-            yield _listed(record, State.PAUSED, subscription.paused, subscription)
+            yield _listed(partition, record, State.PAUSED, subscription.paused, subscription)
         else:
-            yield _listed(record, State.ACTIVE, None, subscription)
+            yield _listed(partition, record, State.ACTIVE, None, subscription)
 
 
-def _listed(record: _Record, state: State, reason: str | None, subscription: Subscription | None) -> Listed:
-    return Listed(record.key, record.partition, record.offset, record.timestamp, state, reason, subscription)
+def _listed(
+    partition: int, record: _Record, state: State, reason: str | None, subscription: Subscription | None
+) -> Listed:
+    return Listed(record.key, partition, record.offset, record.timestamp, state, reason, subscription)
 
 
 def _last_records(log: Iterable[list[Message]], wanted: bytes) -> Iterator[_Record]:
@@ -135,4 +133,4 @@ def _last_records(log: Iterable[list[Message]], wanted: bytes) -> Iterator[_Reco
             if message.value():
                 last[key] = message
     for key, message in last.items():
-        yield _Record(key, message.value() or b"", place_of(message)[1], offset_of(message), message.timestamp()[1])
+        yield _Record(key, message.value() or b"", offset_of(message), message.timestamp()[1])

@@ -1,8 +1,10 @@
 """Following a topic, from a place to a place or on and on: committed records only."""
 
 import time
+from collections import deque
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import chain
 
 from tamis.broker.configuration import KafkaSettings
 from tamis.broker.errors import UnreachableError
@@ -25,6 +27,7 @@ _NO_GROUP = "tamis-tail"
 _AT_ONCE = 5000
 _POLL_SECONDS = 0.2
 _SILENCE_SECONDS = 30.0
+_FURTHER = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +55,17 @@ def tail(settings: KafkaSettings, topic: str, extent: Extent, patience: float = 
     """
     admin = admin_client(settings)
     partitions = partitions_known_to(admin, settings, topic, patience)
-    starts = resolved(admin, topic, partitions, extent.first, patience)
-    ends = None if extent.end is None else resolved(admin, topic, partitions, extent.end, patience)
+
+    def offsets(position: Position) -> dict[int, int]:
+        found = resolved(admin, topic, partitions, position, patience)
+        if not position.before_end:
+            return found
+        lows, ends = (resolved(admin, topic, partitions, place, patience) for place in (START, END))
+        bounds = {number: (lows[number], found[number], ends[number]) for number in partitions}
+        return _so_many_records_before(settings, topic, position.before_end, bounds)
+
+    starts = offsets(extent.first)
+    ends = None if extent.end is None else offsets(extent.end)
     left = extent.count
     if left == 0:
         return
@@ -93,6 +105,32 @@ def between(
         client.close()
 
 
+def _so_many_records_before(
+    settings: KafkaSettings, topic: str, count: int, bounds: Mapping[int, tuple[int, int, int]]
+) -> dict[int, int]:
+    """Of each partition, the offset of the so-manieth record before its end, by its low, a first guess and its end.
+
+    Offsets tell no number of records: transaction markers, aborted records and what compaction took have some too. So
+    records are counted from the guess on, and from ever further back until there are enough.
+    """
+    found: dict[int, int] = {}
+    guesses = {number: guess for number, (_, guess, _) in bounds.items()}
+    while guesses:
+        last: dict[int, deque[int]] = {number: deque(maxlen=count) for number in guesses}
+        ends = {number: bounds[number][2] for number in guesses}
+        for message in chain.from_iterable(between(settings, topic, guesses, ends)):
+            last[place_of(message)[1]].append(offset_of(message))
+        further: dict[int, int] = {}
+        for number, guess in guesses.items():
+            low, _, end = bounds[number]
+            if len(last[number]) == count or guess <= low:
+                found[number] = last[number][0] if last[number] else end
+            else:
+                further[number] = max(low, end - _FURTHER * (end - guess))
+        guesses = further
+    return found
+
+
 def _polled(client: Consumer, seconds: float | None, *, bounded: bool) -> Iterator[list[Message]]:
     began = heard = time.monotonic()
     while seconds is None or time.monotonic() - began < seconds:
@@ -113,14 +151,14 @@ def _kept(messages: list[Message], ends: Mapping[int, int] | None, open_partitio
     kept = []
     for message in messages:
         _, partition = place_of(message)
-        end = None if ends is None else ends[partition]
         if is_end(message):
             open_partitions.discard(partition)
-            continue
-        if partition not in open_partitions:
-            continue
-        if end is None or offset_of(message) < end:
+        elif ends is None:
             kept.append(message)
-        if end is not None and offset_of(message) >= end - 1:
-            open_partitions.discard(partition)
+        elif partition in open_partitions:
+            left = ends[partition] - offset_of(message)
+            if left > 0:
+                kept.append(message)
+            if left <= 1:
+                open_partitions.discard(partition)
     return kept

@@ -66,14 +66,14 @@ def _protocol(there: bool | None) -> Finding:  # noqa: FBT001
 def _layout(settings: Settings, layout: Layout | None) -> Finding:
     topic = settings.names.layout
     if layout is None:
-        return Finding(topic, "layout", Status.FAIL, "none", "one", "tamis topics create", MissingError)
+        return Finding(topic, "layout", Status.FAIL, "none", "", "Write one: tamis topics create", MissingError)
     return Finding(topic, "layout", Status.OK, f"number {layout.number}, shards {layout.shards}")
 
 
 def _own(plan: Plan, facts: Mapping[str, TopicFacts], layout: Layout | None, nodes: int) -> Iterator[Finding]:
     fact = facts.get(plan.name)
     if fact is None:
-        yield Finding(plan.name, "topic", Status.FAIL, "missing", "there", "tamis topics create", MissingError)
+        yield Finding(plan.name, "topic", Status.FAIL, "missing", "", "Make it: tamis topics create", MissingError)
         return
     yield from _identity(fact, layout)
     if fact.partitions == plan.partitions:
@@ -161,21 +161,21 @@ def _event(topic: str, facts: Mapping[str, TopicFacts], layout: Layout) -> Itera
     fact = facts.get(topic)
     if fact is None:
         fix = f"Make it, then say where to begin: tamis topics set-start {topic} --at start"
-        yield Finding(topic, "topic", Status.FAIL, "missing", "there", fix, MissingError)
+        yield Finding(topic, "topic", Status.FAIL, "missing", "", fix, MissingError)
         return
     yield from _identity(fact, layout)
     policy = "" if fact.config is None else fact.config.get("cleanup.policy", "")
     if "compact" in policy:
         yield Finding(
             *(topic, "cleanup.policy", Status.WARN, policy, "delete"),
-            "Of events with one key only the last may be left when they are matched: "
+            "Of events with one key only the last may be left when they are matched. "
             + _alter(topic, "cleanup.policy", "delete"),
         )
     yield from _leaders(fact)
 
 
 def _alter(topic: str, name: str, value: str) -> str:
-    return f"kafka-configs.sh --alter --entity-type topics --entity-name {topic} --add-config {name}={value}"
+    return f"Change it: kafka-configs.sh --alter --entity-type topics --entity-name {topic} --add-config {name}={value}"
 
 
 def _numbers(partitions: object) -> str:

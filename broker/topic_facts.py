@@ -1,17 +1,21 @@
 """What Kafka tells of topics, of itself and of groups, for those who make and check them."""
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from tamis.broker.errors import UnreachableError
 from tamis.broker.kafka import AdminClient, ConfigResource, KafkaException, ResourceType, TopicCollection
 
+Answer = TypeVar("Answer")
 _SECONDS = 15.0
+_TRIES = (3.0, 6.0)
 _AT_ONCE = 500
 _RETRY_SECONDS = 0.05
 _SAFE = str.maketrans("+/", "-_")
 _UNKNOWN = "UNKNOWN_TOPIC_OR_PART"
+_SLOW = ("_TIMED_OUT", "_TRANSPORT", "REQUEST_TIMED_OUT")
 _FORBIDDEN = ("TOPIC_AUTHORIZATION_FAILED", "CLUSTER_AUTHORIZATION_FAILED")
 
 
@@ -63,18 +67,23 @@ def node_ids(admin: AdminClient) -> list[int]:
 
 def has_consumer_protocol(admin: AdminClient) -> bool | None:
     """Whether every broker has the group protocol of KIP-848, as Kafka 4.0 does; None if we may not ask."""
-    for node in node_ids(admin):
-        resource = ConfigResource(ResourceType.BROKER, str(node))
+    answers = [_has_consumer_protocol(admin, node) for node in node_ids(admin)]
+    return None if set(answers) == {None} else False not in answers
+
+
+def patiently(admin: AdminClient, ask: Callable[[float], Answer]) -> Answer:
+    """The answer to a question that goes to the controller; it is asked with a timeout in seconds, up to three times.
+
+    A client that takes a broker for it which has just died waits there in vain, until it looks around anew.
+    """
+    for seconds in _TRIES:
         try:
-            config = admin.describe_configs([resource], request_timeout=_SECONDS)[resource].result()
+            return ask(seconds)
         except KafkaException as error:
-            if error.args[0].name() in _FORBIDDEN:
-                return None
-            raise
-        entry = config.get("group.coordinator.rebalance.protocols")
-        if entry is None or "consumer" not in (entry.value or "").split(","):
-            return False
-    return True
+            if error.args[0].name() not in _SLOW:
+                raise
+        admin.list_topics(timeout=_SECONDS)
+    return ask(_SECONDS)
 
 
 def members_of(admin: AdminClient, groups: Sequence[str]) -> dict[str, int]:
@@ -113,6 +122,19 @@ def _facts(admin: AdminClient, names: Sequence[str]) -> dict[str, TopicFacts]:
     }
 
 
+def _has_consumer_protocol(admin: AdminClient, node: int) -> bool | None:
+    """None if this broker does not say."""
+    resource = ConfigResource(ResourceType.BROKER, str(node))
+    try:
+        config = admin.describe_configs([resource], request_timeout=_TRIES[0])[resource].result()
+    except KafkaException as error:
+        if error.args[0].name() not in (*_FORBIDDEN, *_SLOW):
+            raise
+        return None
+    entry = config.get("group.coordinator.rebalance.protocols")
+    return entry is not None and "consumer" in (entry.value or "").split(",")
+
+
 def _printed(topic_id: object) -> str:
     """As Kafka's own tools do, in the alphabet that is safe in file names; the client prints the other one."""
     return str(topic_id).translate(_SAFE)
@@ -122,8 +144,12 @@ def _configs(admin: AdminClient, names: Sequence[str]) -> dict[str, Mapping[str,
     if not names:
         return {}
     resources = [ConfigResource(ResourceType.TOPIC, name) for name in names]
+    return patiently(admin, lambda seconds: _described(admin, resources, seconds))
+
+
+def _described(admin: AdminClient, resources: list[ConfigResource], seconds: float) -> dict[str, Mapping[str, str]]:
     configs: dict[str, Mapping[str, str]] = {}
-    for resource, future in admin.describe_configs(resources, request_timeout=_SECONDS).items():
+    for resource, future in admin.describe_configs(resources, request_timeout=seconds).items():
         try:
             configs[resource.name] = {key: entry.value or "" for key, entry in future.result().items()}
         except KafkaException as error:

@@ -11,13 +11,14 @@ from tamis.broker.kafka import AdminClient, KafkaException, NewTopic, admin_clie
 from tamis.broker.layouts import change_layout, read_layout, require_layout
 from tamis.broker.positions import END, START, Position, resolved
 from tamis.broker.topic_checks import Finding, Status, check
-from tamis.broker.topic_facts import TopicFacts, awaited_facts, node_ids, topic_facts
+from tamis.broker.topic_facts import TopicFacts, awaited_facts, node_ids, patiently, topic_facts
 from tamis.broker.topic_plans import SUBSCRIPTION_PARTITIONS, Plan, plans, replicas_for
 from tamis.codecs.layout import Layout, Start
 from tamis.indexes.limits import Limits
 
 _SECONDS = 30.0
 _RETRY_SECONDS = 0.1
+_PROPAGATION_SECONDS = 2.0
 _EXISTS = "TOPIC_ALREADY_EXISTS"
 _LOG = logging.getLogger(__name__)
 
@@ -127,7 +128,13 @@ def add(settings: Settings, topic: str, *, partitions: int | None = None, from_s
 
 def require_topics(settings: Settings, layout: Layout) -> None:
     """What a broker asks before it starts. A BrokerError says what is missing or broken, and how to mend it."""
-    for finding in check(admin_client(settings.kafka), settings, layout):
+    admin = admin_client(settings.kafka)
+    deadline = time.monotonic() + _PROPAGATION_SECONDS
+    findings = check(admin, settings, layout)
+    while any(finding.error is MissingError for finding in findings) and time.monotonic() < deadline:
+        time.sleep(_RETRY_SECONDS)  # it may be so new that this broker of Kafka has not heard of it
+        findings = check(admin, settings, layout)
+    for finding in findings:
         if finding.error is not None:
             raise finding.error(_told(finding))
         if finding.status is not Status.OK:
@@ -141,9 +148,9 @@ def check_topics(settings: Settings) -> list[Finding]:
 
 
 def _told(finding: Finding) -> str:
-    subject = f"{finding.topic}: {finding.about}" if finding.topic else finding.about
-    wanted = f", and {finding.wanted} is needed" if finding.wanted else ""
-    return f"{subject} is {finding.found or 'not set'}{wanted}. {finding.fix}"
+    subject = f"{finding.topic}, {finding.about}" if finding.topic else finding.about
+    wanted = f" (needed: {finding.wanted})" if finding.wanted else ""
+    return f"{subject}: {finding.found or 'not set'}{wanted}. {finding.fix}"
 
 
 def _written_layout(admin: AdminClient, settings: Settings) -> Layout | None:
@@ -155,9 +162,12 @@ def _make(admin: AdminClient, topics: Sequence[NewTopic]) -> set[str]:
     """The names of those that were made; whatever is there already is left alone."""
     there = admin.list_topics(timeout=_SECONDS).topics
     missing = [topic for topic in topics if topic.topic not in there]
+    return patiently(admin, lambda seconds: _created(admin, missing, seconds)) if missing else set()
+
+
+def _created(admin: AdminClient, topics: list[NewTopic], seconds: float) -> set[str]:
     made: set[str] = set()
-    futures = admin.create_topics(missing, operation_timeout=_SECONDS) if missing else {}
-    for name, future in futures.items():
+    for name, future in admin.create_topics(topics, request_timeout=seconds).items():
         try:
             future.result()
         except KafkaException as error:

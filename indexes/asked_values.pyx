@@ -1,5 +1,6 @@
 """What a one-dimensional index is asked, many values at once, and the ids that it answers with."""
 
+from cpython.buffer cimport PyBUF_WRITABLE, PyBuffer_Release, PyObject_GetBuffer
 from libc.stdint cimport uint32_t
 from libc.string cimport memcpy
 from libcpp.vector cimport vector
@@ -46,7 +47,9 @@ cdef int values_of(values, str attribute, list kept, vector[Value]& asked) excep
 
 cdef object array_of(const vector[uint32_t]& ids):
     found = np.empty(ids.size(), np.uint32)
-    cdef uint32_t[::1] view = found
+    cdef Py_buffer buffer  # a memoryview would take longer than finding one value's ids
+    PyObject_GetBuffer(found, &buffer, PyBUF_WRITABLE)
     if ids.size() > 0:
-        memcpy(&view[0], ids.data(), ids.size() * sizeof(uint32_t))
+        memcpy(buffer.buf, ids.data(), ids.size() * sizeof(uint32_t))
+    PyBuffer_Release(&buffer)
     return found

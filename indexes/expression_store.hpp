@@ -17,6 +17,7 @@
 #include <sys/mman.h>
 #endif
 
+#include "ask_for.hpp"
 #include "id_table.hpp"
 #include "slot_table.hpp"
 
@@ -211,8 +212,8 @@ class FrozenStore {
   void prefetch_place(std::uint32_t slot) const noexcept { slots_.prefetch(slot); }
   void prefetch_words(std::uint32_t slot) const noexcept {
     const std::uint32_t* const data = words(slot).data;
-    __builtin_prefetch(data);
-    __builtin_prefetch(data + 16);
+    ask_for(data);
+    ask_for(data + 16);
   }
 
   // Needs a slot in use.

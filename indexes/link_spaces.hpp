@@ -53,11 +53,12 @@ class LinkSpaces {
       strings_.insert(range, slot, link);
     }
     for (const ListKey& key : pieces.points) {
-      const std::uint32_t number = points_.take(key);
+      ListTable& table = table_of(key);
+      const std::uint32_t number = table.take(key);
       try {
-        points_[number].insert(slot, link);
+        table[number].insert(slot, link);
       } catch (...) {
-        points_.let_go(number);
+        table.let_go(number);
         throw;
       }
     }
@@ -71,38 +72,55 @@ class LinkSpaces {
       strings_.erase(range, slot);
     }
     for (const ListKey& key : pieces.points) {
-      const std::uint32_t number = points_.find(key);
-      if (number != ListTable::none && points_[number].erase(slot)) {
-        points_.let_go(number);
+      ListTable& table = table_of(key);
+      const std::uint32_t number = table.find(key);
+      if (number != ListTable::none && table[number].erase(slot)) {
+        table.let_go(number);
       }
     }
   }
 
   const PredicateSpaces<Numbers>& numbers() const noexcept { return numbers_; }
   const PredicateSpaces<Strings>& strings() const noexcept { return strings_; }
-  const ListTable& points() const noexcept { return points_; }
+  // Single values, and keys that numbers share.
+  std::uint32_t point_count() const noexcept { return points_.size() + shared_.size(); }
 
-  // The list of a single value, or null.
+  // The list of a single value, or of a key that numbers share, or null.
   const PostingList* point(const ListKey& key) const noexcept {
-    const std::uint32_t number = points_.size() == 0 ? ListTable::none : points_.find(key);
-    return number == ListTable::none ? nullptr : &points_[number];
+    const ListTable& table = table_of(key);
+    const std::uint32_t number = table.size() == 0 ? ListTable::none : table.find(key);
+    return number == ListTable::none ? nullptr : &table[number];
+  }
+
+  // Brings nearer what `point` begins with.
+  void prefetch(const ListKey& key) const noexcept {
+    if (table_of(key).size() > 0) {
+      table_of(key).prefetch(key);
+    }
   }
 
   // At how many places ids stand.
   std::size_t posting_count() const noexcept {
     std::size_t count = numbers_.posting_count() + strings_.posting_count();
-    points_.each([&](const PostingList& list) { count += list.size(); });
+    for (const ListTable* const table : {&points_, &shared_}) {
+      table->each([&](const PostingList& list) { count += list.size(); });
+    }
     return count;
   }
 
   std::size_t memory_bytes() const noexcept {
-    return numbers_.memory_bytes() + strings_.memory_bytes() + points_.memory_bytes();
+    return numbers_.memory_bytes() + strings_.memory_bytes() + points_.memory_bytes() + shared_.memory_bytes();
   }
 
  private:
+  // Keys that numbers share have no type. They are apart: where there are no others, a value is looked up once.
+  const ListTable& table_of(const ListKey& key) const noexcept { return key.high == 0 ? shared_ : points_; }
+  ListTable& table_of(const ListKey& key) noexcept { return key.high == 0 ? shared_ : points_; }
+
   PredicateSpaces<Numbers> numbers_;
   PredicateSpaces<Strings> strings_;
   ListTable points_;
+  ListTable shared_;
 };
 
 inline void append_ids(const PostingList& list, std::vector<std::uint32_t>& ids) {

@@ -39,16 +39,14 @@ cdef extern from "link_spaces.hpp" namespace "tamis" nogil:
         void add_numbers(uint64_t first, uint64_t end) except +
         void add_strings(const string& first, const string& end) except +
 
-    cdef cppclass PointTable "tamis::ListTable":
-        uint32_t size() noexcept
-
     cdef cppclass LinkSpaces:
         LinkSpaces(uint32_t leaf_max) except +
         void insert(const Pieces& pieces, uint32_t slot, uint32_t id) except +
         void erase(const Pieces& pieces, uint32_t slot) noexcept
         const NumberSpaces& numbers() noexcept
         const StringSpaces& strings() noexcept
-        const PointTable& points() noexcept
+        uint32_t point_count() noexcept
+        void prefetch(const ListKey& key) noexcept
         const PostingList* point(const ListKey& key) noexcept
         size_t posting_count() noexcept
         size_t memory_bytes() noexcept

@@ -11,6 +11,8 @@
 #include <utility>
 #include <vector>
 
+#include "ask_for.hpp"
+
 namespace tamis {
 
 // Bits that an event must have for the expression to hold. The first word of many postings in a row is compared with an
@@ -165,15 +167,15 @@ class PostingList {
 
   void prefetch() const noexcept {
     if (size_ > 1) {
-      __builtin_prefetch(held_.block);
+      ask_for(held_.block);
     }
   }
 
   // What an insertion writes, once what `prefetch` asked for is there.
   void prefetch_end() const noexcept {
     if (size_ > 1 && rest_.slot == in_block) {
-      __builtin_prefetch(held_.block->firsts() + size_);
-      __builtin_prefetch(held_.block->rests() + size_);
+      ask_for(held_.block->firsts() + size_);
+      ask_for(held_.block->rests() + size_);
     }
   }
 

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "ask_for.hpp"
 #include "partial_list.hpp"
 #include "posting_list.hpp"
 
@@ -104,7 +105,7 @@ class PredicateSpaces {
         const Leaf& leaf = leaves_[place_of(at[lane])];
         for (const char* line = bytes_of(leaf.ranges.data()); line < bytes_of(leaf.ranges.data() + leaf.ranges.size());
              line += 64) {
-          __builtin_prefetch(line);
+          ask_for(line);
         }
       }
       for (std::size_t lane = 0; lane < some; ++lane) {
@@ -159,7 +160,7 @@ class PredicateSpaces {
   static constexpr std::uint32_t wide_bit = std::uint32_t{1} << 30;
   // Long strings, each a prefix of the next, could make a branch of any depth. Below this a leaf grows instead.
   static constexpr int depth_max = 256;
-  static constexpr std::size_t lanes = 16;
+  static constexpr std::size_t lanes = 32;
   static constexpr std::size_t far_nodes_min = 4096;
 
   using Leaf = PartialList<Domain>;
@@ -189,12 +190,12 @@ class PredicateSpaces {
 
   void prefetch(std::uint32_t at) const noexcept {
     if (is_leaf(at)) {
-      __builtin_prefetch(&leaves_[place_of(at)]);
+      ask_for(&leaves_[place_of(at)]);
     } else {
-      __builtin_prefetch(&nodes_[place_of(at)]);
-      if (has_wide(at)) {
-        __builtin_prefetch(&node_wides_[place_of(at)]);
-      }
+      ask_for(&nodes_[place_of(at)]);
+    }
+    if (has_wide(at)) {
+      ask_for(&(is_leaf(at) ? leaf_wides_ : node_wides_)[place_of(at)]);
     }
   }
 
@@ -232,9 +233,9 @@ class PredicateSpaces {
     }
     if (is_leaf(at) || range.covers(first, end)) {
       if (is_leaf(at)) {
-        __builtin_prefetch(&leaves_[place_of(at)]);
+        ask_for(&leaves_[place_of(at)]);
       }
-      __builtin_prefetch(&wide_at(at));
+      ask_for(&wide_at(at));
       reached.links[reached.count++] = at;
       return;
     }

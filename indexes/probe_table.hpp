@@ -9,6 +9,8 @@
 #include <new>
 #include <utility>
 
+#include "ask_for.hpp"
+
 namespace tamis {
 
 // Open addressing in Robin Hood order: along a run of slots, no entry is nearer to its home than the one
@@ -49,7 +51,7 @@ class ProbeTable {
   // Brings nearer where a search for this tag begins.
   void prefetch(std::uint32_t tag) const noexcept {
     if (count_ > 0) {
-      __builtin_prefetch(&slots_[home(tag)]);
+      ask_for(&slots_[home(tag)]);
     }
   }
 

@@ -30,10 +30,14 @@ cdef class PSTree:
     cdef bint read(self, const uint32_t* node, Vocabulary vocabulary, uint32_t id, bint interned) except -1
     cdef void release(self, size_t count) noexcept nogil
     cdef int append(self, const Value* value, vector[uint32_t]& ids) except -1 nogil
+    cdef int append_sorted(self, const Value* value, Hits& hits) except -1 nogil
     cdef int append_all(
         self, const vector[Value]& asked, bint ordered, vector[uint32_t]& ids, uint64_t* ends
     ) except -1 nogil
+    cdef size_t count_of(self, const Value* value) except? 0xFFFFFFFF nogil
     cdef int count_all(self, const vector[Value]& asked, uint64_t* counts) except -1 nogil
+    cdef size_t count_points(self, const Value* value) except? 0xFFFFFFFF nogil
+    cdef int read_value(self, value, Value* held) except -1
     cdef const PostingList* point_list(self, const Value* value) noexcept nogil
     cdef int ask_shared(self, const Value* value, vector[uint32_t]& ids) except -1 nogil
     cdef str name(self)

@@ -148,17 +148,17 @@ cdef class PSTree:
     def locate(self, value):
         """The ids that have a predicate which holds for a value, ascending; none for None or NaN."""
         cdef Value held
-        cdef vector[uint32_t] ids
-        check_value(self.attribute or "?", value)
-        held = value_of(value)
-        self.append(&held, ids)
-        found = array_of(ids)
-        found.sort()
-        return found if is_distinct(found) else np.unique(found)
+        cdef Hits hits
+        self.read_value(value, &held)
+        hits.begin(1, UINT32_MAX)
+        self.append_sorted(&held, hits)
+        return array_of(hits.list(0))
 
     def count(self, value):
         """How many predicates hold for a value: of an id that has several, each counts."""
-        return int(self.count_many([value])[0])
+        cdef Value held
+        self.read_value(value, &held)
+        return self.count_of(&held)
 
     def locate_many(self, values, order="ascending"):
         """What `locate` gives for each value: where its ids begin (and, last, the end), and all ids.
@@ -236,7 +236,7 @@ cdef class PSTree:
         return {
             "links": self.links.size(),
             "ranges": self.found.numbers().size() + self.found.strings().size(),
-            "points": self.found.points().size(),
+            "points": self.found.point_count(),
             "postings": self.found.posting_count(),
             "nodes": leaves - 2,  # of two binary trees
             "leaves": leaves,
@@ -356,6 +356,22 @@ cdef class PSTree:
 
     # Reading.
 
+    cdef int read_value(self, value, Value* held) except -1:
+        try:
+            held[0] = value_of(value)
+        except (OverflowError, TypeError, UnicodeEncodeError):
+            check_value(self.attribute or "?", value)
+            raise
+        return 0
+
+    cdef int append_sorted(self, const Value* value, Hits& hits) except -1 nogil:
+        """The ids of all predicates that hold, each once, ascending, as the only hits."""
+        cdef vector[uint32_t]* ids = &hits.list(0)
+        self.append(value, ids[0])
+        hits.sort()
+        ids.erase(unique(ids.begin(), ids.end()), ids.end())
+        return 0
+
     cdef int append(self, const Value* value, vector[uint32_t]& ids) except -1 nogil:
         """The ids of all predicates that hold."""
         cdef const PostingList* list
@@ -363,7 +379,7 @@ cdef class PSTree:
             append_string_ids(self.found.strings(), string_view(value.data, value.size), ids)
         elif value.type != BOOLEAN and value.type != NOTHING:
             append_number_ids(self.found.numbers(), key_of_double(double_of(value.number)), ids)
-        if self.found.points().size() > 0:
+        if self.found.point_count() > 0:
             list = self.point_list(value)
             if list != NULL:
                 append_list_ids(list[0], ids)
@@ -379,28 +395,41 @@ cdef class PSTree:
         for index in range(asked.size()):
             if ordered:
                 hits.begin(1, UINT32_MAX)
-                self.append(&asked[index], hits.list(0))
-                hits.sort()
-                ids.insert(ids.end(), hits.list(0).begin(), unique(hits.list(0).begin(), hits.list(0).end()))
+                self.append_sorted(&asked[index], hits)
+                ids.insert(ids.end(), hits.list(0).begin(), hits.list(0).end())
             else:
                 self.append(&asked[index], ids)
             ends[index] = ids.size()
         return 0
+
+    cdef size_t count_of(self, const Value* value) except? 0xFFFFFFFF nogil:
+        """How many predicates hold."""
+        cdef size_t count = 0
+        cdef uint64_t key
+        cdef string_view text
+        if value.type == STRING:
+            text = string_view(value.data, value.size)
+            self.found.strings().count_each(&text, 1, &count)
+        elif value.type != BOOLEAN and value.type != NOTHING:
+            key = key_of_double(double_of(value.number))
+            self.found.numbers().count_each(&key, 1, &count)
+        return count + self.count_points(value)
 
     cdef int count_all(self, const vector[Value]& asked, uint64_t* counts) except -1 nogil:
         """How many predicates hold for each."""
         cdef vector[uint64_t] keys
         cdef vector[string_view] texts
         cdef vector[size_t] found
-        cdef vector[uint32_t] shared
         cdef size_t index, number = 0, text = 0
-        cdef const PostingList* list
         keys.reserve(asked.size())
         for index in range(asked.size()):
             if asked[index].type == STRING:
                 texts.push_back(string_view(asked[index].data, asked[index].size))
             elif asked[index].type != BOOLEAN and asked[index].type != NOTHING:
                 keys.push_back(key_of_double(double_of(asked[index].number)))
+                self.found.prefetch(number_point(0, asked[index].number))
+                if not is_alone(asked[index].number):
+                    self.found.prefetch(shared_key(keys.back()))
         found.resize(keys.size() + texts.size())
         self.found.numbers().count_each(keys.data(), keys.size(), found.data())
         self.found.strings().count_each(texts.data(), texts.size(), found.data() + keys.size())
@@ -412,13 +441,18 @@ cdef class PSTree:
             elif asked[index].type != BOOLEAN and asked[index].type != NOTHING:
                 counts[index] = found[number]
                 number += 1
-            if self.found.points().size() > 0:
-                list = self.point_list(&asked[index])
-                counts[index] += 0 if list == NULL else list.size()
-                shared.clear()
-                self.ask_shared(&asked[index], shared)
-                counts[index] += shared.size()
+            counts[index] += self.count_points(&asked[index])
         return 0
+
+    cdef size_t count_points(self, const Value* value) except? 0xFFFFFFFF nogil:
+        """How many hold because of this very value, or have an operand whose key it has and hold."""
+        cdef const PostingList* list
+        cdef vector[uint32_t] shared
+        if self.found.point_count() == 0:
+            return 0
+        list = self.point_list(value)
+        self.ask_shared(value, shared)
+        return shared.size() + (0 if list == NULL else list.size())
 
     cdef const PostingList* point_list(self, const Value* value) noexcept nogil:
         """Of predicates that hold for this very value; NULL if there are none."""
@@ -482,11 +516,3 @@ cdef uint32_t id_of(id) except? 0:
     if not 0 <= number <= UINT32_MAX:
         raise ValueError(f"an id is 0 to 2**32 - 1, not {number}")
     return number
-
-
-cdef bint is_distinct(const uint32_t[::1] ids) noexcept:
-    cdef Py_ssize_t index
-    for index in range(1, ids.shape[0]):
-        if ids[index - 1] == ids[index]:
-            return False
-    return True

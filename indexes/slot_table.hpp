@@ -12,6 +12,8 @@
 #include <utility>
 #include <vector>
 
+#include "ask_for.hpp"
+
 namespace tamis {
 
 // Items live in chunks of 1,024 that never move; a chunk without an id in use is given back. A bit an id
@@ -37,7 +39,7 @@ class SlotTable {
   }
 
   // Brings the item of an id in use nearer.
-  void prefetch(std::uint32_t id) const noexcept { __builtin_prefetch(&chunks_[id / chunk_ids]->items[id % chunk_ids]); }
+  void prefetch(std::uint32_t id) const noexcept { ask_for(&chunks_[id / chunk_ids]->items[id % chunk_ids]); }
 
   // The item of an id in use, to be written. Throws std::bad_alloc.
   Item& at(std::uint32_t id) { return own(id / chunk_ids).items[id % chunk_ids]; }

@@ -14,6 +14,8 @@
 #include <utility>
 #include <vector>
 
+#include "ask_for.hpp"
+
 namespace tamis {
 
 // A record is a length and the bytes, rounded up to 4. Records are appended to the head, a segment of 32 KiB
@@ -37,7 +39,7 @@ class StringHeap {
   std::string_view view(std::uint32_t location) const noexcept { return view_at(address(location)); }
 
   // Asks for the memory of a string that will soon be looked at.
-  void prefetch(std::uint32_t location) const noexcept { __builtin_prefetch(address(location)); }
+  void prefetch(std::uint32_t location) const noexcept { ask_for(address(location)); }
 
   // Copies a string, which may lie in this very heap, and returns its location. Throws std::overflow_error
   // when the string or the heap is too large, std::bad_alloc; nothing has changed then.

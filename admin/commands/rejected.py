@@ -7,10 +7,10 @@ import typer
 
 from tamis.admin.command_line import group
 from tamis.admin.exit_codes import ExitCode
+from tamis.admin.moments import kafka_moment
 from tamis.admin.options import Count, From, Patience, To, answer_seconds, extent
 from tamis.admin.output import Column
 from tamis.admin.session import session_of
-from tamis.admin.subscriptions import moment
 
 if TYPE_CHECKING:
     from tamis.broker.received import ReceivedRejection
@@ -74,7 +74,7 @@ def _row(received: "ReceivedRejection") -> Mapping[str, Any]:
             "detail": it.detail,
         }
     return {
-        "time": moment(received.timestamp * 1000),
+        "time": kafka_moment(received.timestamp),
         **source,
         "key": text_of(received.key),
         "value": text_of(received.value),

@@ -7,10 +7,10 @@ import typer
 
 from tamis.admin.command_line import single
 from tamis.admin.exit_codes import ExitCode
+from tamis.admin.moments import kafka_moment, moment
 from tamis.admin.options import Count, From, Patience, To, answer_seconds, extent
 from tamis.admin.output import Column
 from tamis.admin.session import Session, session_of
-from tamis.admin.subscriptions import moment
 
 if TYPE_CHECKING:
     from tamis.broker.received import ReceivedNotification
@@ -87,7 +87,7 @@ def _received(session: Session, subscriber: str, asked: "Extent") -> Iterator["R
 
 
 def _row(received: "ReceivedNotification") -> Mapping[str, Any]:
-    at = {"partition": received.partition, "offset": received.offset, "time": moment(received.timestamp * 1000)}
+    at = {"partition": received.partition, "offset": received.offset, "time": kafka_moment(received.timestamp)}
     it = received.notification
     if it is None:
         return {"problem": received.problem, "event": received.problem, "notification": at}

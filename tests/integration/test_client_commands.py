@@ -2,6 +2,7 @@
 
 import json
 import os
+import random
 import signal
 import subprocess
 import sys
@@ -11,6 +12,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from clusters import Cluster
@@ -21,9 +23,15 @@ from tamis.broker.kafka import AdminClient, Producer, producer
 from tamis.broker.positions import END, START, resolved
 from tamis.broker.tailing import Extent, tail
 from tamis.codecs.event import Event
+from tamis.codecs.event_columns import EventColumns
+from tamis.codecs.formats import NotificationFormat
+from tamis.codecs.grouping import grouped
 from tamis.codecs.headers import Rejection
 from tamis.codecs.notification import Match, Notification
+from tamis.codecs.notification_encoder import encoded
 from tamis.codecs.subscription import default_name
+from tamis.codecs.subscription_table import SubscriptionTable
+from tamis.indexes import Matches
 
 TAMIS = [sys.executable, "-m", "tamis.admin"]
 SECONDS = 15.0
@@ -204,6 +212,18 @@ class TestPublishing:
         (report,) = tamis.rows("publish", "-f", str(file), "--count", "1")
         assert report["published"] == 1
 
+    def test_what_the_topic_will_not_have_is_told_by_its_line(
+        self, tamis: Command, make_topic: Callable[..., str], tmp_path: Path
+    ) -> None:
+        topic = make_topic(max_message_bytes="5000")
+        file = tmp_path / "events.ndjson"
+        noise = random.Random(1).randbytes(10_000).hex()  # compression does not make it small
+        file.write_text(json.dumps({"attributes": {"a": noise}}))
+        (report,) = tamis.rows("publish", "-f", str(file), "--topic", topic, code=6)
+        assert (report["published"], report["wrong"]) == (0, 1)
+        assert report["errors"][0]["line"] == 1
+        assert "Kafka will not have it" in report["errors"][0]["reason"]
+
     def test_a_rate_is_kept(self, tamis: Command) -> None:
         began = time.monotonic()
         tamis("publish", "--attr", "a=1", "--count", "11", "--rate", "10")
@@ -244,7 +264,10 @@ class TestTail:
             ("start", "5", ["e0", "e1"]),
             ("2", "5", []),
             ("6", "9", []),
-            ("-4", "end", ["e3"]),
+            ("-1", "end", ["e3"]),
+            ("-2", "end", ["e1", "e3"]),
+            ("-3", "-1", ["e0", "e1"]),
+            ("-99", "-0", ["e0", "e1", "e3"]),
             ("99", "end", []),
             ("-1h", "end", ["e0", "e1", "e3"]),
             ("start", "-1h", []),
@@ -296,6 +319,22 @@ class TestTail:
         assert rows[2]["event"] == {"a": {"b": "1e999"}}
         assert rows[3]["event"] == {"x": [1]}
         tamis("tail", "ann", "--from", "start", "--to", "end", "-o", "table")
+
+    def test_notifications_that_are_json_read_the_same(self, tamis: Command, topic: str) -> None:
+        """As the broker writes them."""
+        table = SubscriptionTable(NotificationFormat.JSON)
+        table.put(0, 0, "plain")
+        table.put(1, 0, "rated", {"t": "v"}, scores=True)
+        matches = Matches(np.array([0, 2], np.uint64), np.array([0, 1], np.uint32), 1, np.array([0.0, 1.5]), {})
+        event = EventColumns(
+            ["e7"], np.array([7]), ["shop"], np.array([2], np.int32), np.array([9]), [b'{"a":{"b":1}}']
+        )
+        (value,) = encoded(grouped(matches, table), table, event)
+        tamis.cluster.write(topic, value)
+        (row,) = tamis.rows("tail", "ann", "--from", "start", "--to", "end")
+        assert row["matches"] == [{"name": "plain", "tags": {}}, {"name": "rated", "tags": {"t": "v"}, "score": 1.5}]
+        assert (row["id"], row["topic"], row["partition"], row["offset"]) == ("e7", "shop", 2, 9)
+        assert row["event"] == {"a": {"b": 1}}
 
     def test_somebody_who_never_subscribed_has_no_notifications(self, tamis: Command) -> None:
         tamis("tail", "bob", code=4)

@@ -69,6 +69,21 @@ def test_a_dry_run_tells_the_same_and_writes_nothing(make_cluster: MakeCluster, 
     assert cluster.settings.names.notifications("ann") not in admin.list_topics(timeout=10).topics
 
 
+def test_where_no_topic_can_be_made_nobody_is_subscribed(
+    make_cluster: MakeCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else matching events would be owed to a topic that is not there."""
+    cluster = make_cluster()
+
+    def refuse(*_: object) -> list[str]:
+        raise UnreachableError("no topic today")
+
+    monkeypatch.setattr("tamis.broker.subscribing.ensure_notification_topics", refuse)
+    with pytest.raises(UnreachableError, match="no topic today"):
+        subscribed(cluster, {"subscriber": "ann", "expression": "a = 1"})
+    assert listed(cluster) == []
+
+
 def test_subscribing_twice_is_one_subscription(make_cluster: MakeCluster) -> None:
     cluster = make_cluster()
     subscribed(cluster, {"subscriber": "ann", "expression": "a=1"}, {"subscriber": "ann", "expression": "a  =  1"})

@@ -50,10 +50,18 @@ class Cluster:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.remove()
+
+    def remove(self) -> None:
+        """End its processes, and delete its topics."""
         for process in self.processes.values():
             process.send_signal(signal.SIGCONT)
             process.kill()
             process.wait()
+        prefix = f"{self.settings.prefix}."
+        topics = [topic for topic in self._admin.list_topics(timeout=_SECONDS).topics if topic.startswith(prefix)]
+        for future in self._admin.delete_topics(topics).values() if topics else ():
+            future.result()
 
     # What clients do.
 
@@ -78,6 +86,18 @@ class Cluster:
     def make_notification_topics(self, subscribers: Iterable[str]) -> None:
         topics = [NewTopic(self.names.notifications(subscriber), 1) for subscriber in subscribers]
         for future in self._admin.create_topics(topics).values():
+            future.result()
+
+    def await_topics(self, topics: Iterable[str]) -> None:
+        """Until they are there, whoever makes them."""
+        deadline = time.monotonic() + _SECONDS
+        while missing := set(topics) - self._admin.list_topics(timeout=_SECONDS).topics.keys():
+            assert time.monotonic() < deadline, missing
+            time.sleep(0.05)
+
+    def forget_offsets(self) -> None:
+        """As Kafka does for groups that were away for too long."""
+        for future in self._admin.delete_consumer_groups([self.names.group(self.layout.number, 0)]).values():
             future.result()
 
     def _write(self, subscriber: str, key: bytes, value: bytes | None) -> None:
@@ -141,6 +161,7 @@ class Seen:
     value: bytes
     view: str
     header: str
+    key: bytes | None
     at: float
 
 
@@ -175,7 +196,7 @@ class Reader:
                     continue
                 headers = dict(headers_of(message))
                 view, header = headers["tamis-view"].decode(), headers["tamis-id"].decode()
-                self.seen.append(Seen(topic, message.value() or b"", view, header, time.monotonic()))
+                self.seen.append(Seen(topic, message.value() or b"", view, header, message.key(), time.monotonic()))
 
     def wait_until_done(self, seconds: float = _SECONDS) -> None:
         """Until it has reached the ends of all topics, and no transaction hides what is before them."""

@@ -161,10 +161,10 @@ class Screen(io.StringIO):
         return True
 
 
-def asking(monkeypatch: pytest.MonkeyPatch, typed: str, **options: bool) -> Session:
+def asking(monkeypatch: pytest.MonkeyPatch, typed: str, *, yes: bool = False, no_input: bool = False) -> Session:
     monkeypatch.setattr(sys, "stdin", Screen(typed))
     session = Session()
-    session.options = GlobalOptions(**options)
+    session.options = GlobalOptions(yes=yes, no_input=no_input)
     session.__dict__["configuration"] = Loaded(Settings(), {}, frozenset())
     return session
 

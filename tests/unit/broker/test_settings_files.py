@@ -4,9 +4,9 @@ import pytest
 
 from tamis.broker.errors import ConfigurationError, MissingError
 from tamis.broker.settings_files import Loaded, load
-from tamis.broker.settings_keys import masked
+from tamis.broker.settings_keys import Key, masked
 
-SERVERS = ("kafka", "bootstrap_servers")
+SERVERS: Key = ("kafka", "bootstrap_servers")
 
 
 class Machine:
@@ -172,7 +172,7 @@ def test_the_clients_own_properties_pass_with_their_names_and_as_text(machine: M
 
 
 def test_paths_are_relative_to_the_file_that_has_them(machine: Machine) -> None:
-    project = machine.project('[events.orders]\nschema_file = "schemas/order.avsc"')
+    project = machine.project('[events.orders]\nframing = "raw"\nschema_file = "schemas/order.avsc"')
     assert machine.load().settings.events["orders"].schema_file == project.parent / "schemas" / "order.avsc"
 
 

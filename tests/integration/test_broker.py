@@ -1,0 +1,293 @@
+"""A broker on a real Kafka: what users see of it, one thing at a time."""
+
+import json
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from broker_cluster import Cluster, Reader, Seen
+from tamis.broker.configuration import BrokerSettings, NotificationSettings, Settings
+from tamis.broker.errors import BrokerError, ConflictError, InvalidError, MissingError
+from tamis.broker.kafka import TopicPartition
+from tamis.broker.reading import BEGINNING, records
+from tamis.broker.service import serve
+from tamis.broker.topics import add
+from tamis.codecs.event import Event
+from tamis.codecs.formats import NotificationFormat
+from tamis.codecs.headers import NotificationId, Rejection
+from tamis.codecs.notification import Match, Notification
+from tamis.codecs.subscription import Subscription
+from tamis.codecs.view import View
+
+SECONDS = 30.0
+MakeCluster = Callable[..., Cluster]
+
+
+@pytest.fixture
+def make_cluster(
+    settings: Settings, unique: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[MakeCluster]:
+    made: list[Cluster] = []
+    monkeypatch.setenv("TAMIS_STATE_DIR", str(tmp_path))
+
+    def make(shards: int = 1, **sections: object) -> Cluster:
+        cluster = Cluster(settings.model_copy(update=sections), unique[-12:], tmp_path, shards)
+        made.append(cluster)
+        return cluster
+
+    yield make
+    for cluster in made:
+        cluster.remove()
+
+
+@contextmanager
+def running(
+    cluster: Cluster, shard: int = 0, slot: str | None = None, ends_by: type[BrokerError] | None = None
+) -> Iterator[threading.Event]:
+    """A broker in a thread, which sets the event when it ends by itself; it must not, but by such an error."""
+    stop = threading.Event()
+    ended: list[BrokerError] = []
+
+    def run() -> None:
+        try:
+            serve(cluster.settings, shard, slot, stop.is_set)
+        except BrokerError as error:
+            ended.append(error)
+            stop.set()
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    try:
+        yield stop
+    finally:
+        stop.set()
+        thread.join()
+    assert [type(error) for error in ended] == ([] if ends_by is None else [ends_by]), ended
+
+
+def deadline_passed() -> Callable[[], bool]:
+    """Says whether it is time to give up, from now on."""
+    deadline = time.monotonic() + SECONDS
+    return lambda: time.monotonic() > deadline
+
+
+def publish(cluster: Cluster, *events: Mapping[str, int | str], topic: str | None = None, partition: int = 0) -> None:
+    for number, attributes in enumerate(events):
+        event = Event(f"event-{number}", 1_700_000_000_000_000 + number, attributes)
+        cluster.send(topic or cluster.names.events, event.encode(), f"key-{number}".encode(), partition)
+    cluster.flush()
+
+
+def delivered(cluster: Cluster, *subscribers: str, count: int) -> list[Seen]:
+    """The first so many notifications of these subscribers, and no more that are there by then."""
+    cluster.await_topics([cluster.names.notifications(name) for name in subscribers])
+    with Reader(cluster.settings, [cluster.names.notifications(name) for name in subscribers]) as reader:
+        deadline = time.monotonic() + SECONDS
+        while len(reader.seen) < count and time.monotonic() < deadline:
+            time.sleep(0.02)
+        assert cluster.is_done(SECONDS)
+        reader.wait_until_done()
+    return reader.seen
+
+
+def rejections(cluster: Cluster, count: int) -> list[tuple[Rejection, bytes | None]]:
+    deadline = time.monotonic() + SECONDS
+    while True:
+        found = [
+            (Rejection.parse(record.headers() or []), record.value())  # type: ignore[arg-type]
+            for record in records(cluster.settings.kafka, [TopicPartition(cluster.names.rejected, 0, BEGINNING)])
+        ]
+        if len(found) >= count or time.monotonic() > deadline:
+            return found
+        time.sleep(0.1)
+
+
+def test_a_subscriber_is_told_which_of_its_subscriptions_matched_and_the_event(make_cluster: MakeCluster) -> None:
+    cluster = make_cluster()
+    cluster.subscribe(
+        Subscription("ann", "cheap", "price < 10 weight 3", {"team": "blue"}, scores=True),
+        Subscription("ann", "any", "exists price"),
+        Subscription("bob", "dear", "price >= 10"),
+    )
+    with running(cluster):
+        publish(cluster, {"price": 5}, {"price": 50})
+        seen = {
+            (each.topic.rpartition(".")[2], Notification.decode(each.value).id): each
+            for each in delivered(cluster, "ann", "bob", count=3)
+        }
+    assert set(seen) == {("ann", "event-0"), ("ann", "event-1"), ("bob", "event-1")}
+    first = seen["ann", "event-0"]
+    notification = Notification.decode(first.value)
+    assert sorted(notification.matches, key=lambda match: match.name) == [
+        Match("any"),
+        Match("cheap", {"team": "blue"}, 3.0),
+    ]
+    assert (notification.time, notification.topic, notification.offset) == (
+        1_700_000_000_000_000,
+        cluster.names.events,
+        0,
+    )
+    assert notification.event is not None
+    assert Event.decode(notification.event).attributes == {"price": 5}
+    topic_id = cluster.layout.topics[cluster.names.events]
+    assert NotificationId.parse(first.header.encode()) == NotificationId(topic_id, 0, 0, "ann")
+    assert sum(at.offset for at in View.parse(first.view).positions) == 3
+    assert first.key == b"key-0"
+
+
+def test_subscriptions_come_and_go_while_it_runs(make_cluster: MakeCluster) -> None:
+    cluster = make_cluster()
+    cluster.make_notification_topics(["ann"])
+    with running(cluster):
+        for number in range(30):
+            cluster.subscribe(Subscription("ann", f"s{number}", f"number = {number}"))
+            publish(cluster, {"number": number}, partition=number % 4)
+        assert len(delivered(cluster, "ann", count=30)) == 30
+        for number in range(30):
+            cluster.unsubscribe("ann", f"s{number}")
+            publish(cluster, {"number": number}, partition=number % 4)
+        cluster.subscribe(Subscription("ann", "paused", "exists number", paused="for now"))
+        publish(cluster, {"number": 1})
+        assert len(delivered(cluster, "ann", count=30)) == 30
+
+
+def test_an_invalid_subscription_is_told_once_and_takes_its_predecessor_away(make_cluster: MakeCluster) -> None:
+    cluster = make_cluster()
+    cluster.subscribe(Subscription("ann", "one", "a = 1"), Subscription("ann", "other", "a = 1"))
+    with running(cluster), running(cluster):
+        cluster.subscribe(Subscription("ann", "one", "a = "))
+        assert [reject.reason for reject, _ in rejections(cluster, 1)] == ["bad_expression"]
+        publish(cluster, {"a": 1})
+        (match,) = Notification.decode(delivered(cluster, "ann", count=1)[-1].value).matches
+        assert match.name == "other"
+    with running(cluster):
+        publish(cluster, {"a": 1})
+        assert len(delivered(cluster, "ann", count=2)) == 2
+    ((rejection, value),) = rejections(cluster, 1)
+    assert (rejection.topic, rejection.reason) == (cluster.names.subscriptions, "bad_expression")
+    assert "column 5" in rejection.detail
+    assert Subscription.decode(value or b"").expression == "a = "
+
+
+def test_an_event_that_cannot_be_read_is_rejected_once_and_the_others_go_on(make_cluster: MakeCluster) -> None:
+    cluster = make_cluster(shards=2)
+    cluster.subscribe(Subscription("ann", "one", "exists a"), Subscription("bob", "one", "exists a"))
+    with running(cluster, 0), running(cluster, 1):
+        publish(cluster, {"a": 1}, partition=1)
+        cluster.send(cluster.names.events, b"rubbish", b"key", 1)
+        publish(cluster, {"a": 2}, partition=1)
+        assert len(delivered(cluster, "ann", "bob", count=4)) == 4
+        ((rejection, value),) = rejections(cluster, 1)
+    assert (rejection.partition, rejection.offset, rejection.reason, value) == (1, 1, "unknown_framing", b"rubbish")
+
+
+def test_a_wrong_schema_stops_the_broker_instead_of_rejecting_everything(make_cluster: MakeCluster) -> None:
+    cluster = make_cluster()
+    for _ in range(600):
+        cluster.send(cluster.names.events, b"\x01\x02", None, 0)
+    cluster.flush()
+    with pytest.raises(InvalidError, match=r"events could not be understood.*Is the format"):
+        serve(cluster.settings, 0, None, deadline_passed())
+
+
+def test_notifications_may_be_json(make_cluster: MakeCluster) -> None:
+    cluster = make_cluster(notifications=NotificationSettings(format=NotificationFormat.JSON))
+    cluster.subscribe(Subscription("ann", "one", "price < 10"))
+    with running(cluster):
+        cluster.send(cluster.names.events, b'{"price": 5, "more": {"x": 1}}', None, 0)
+        publish(cluster, {"price": 6})
+        told = [json.loads(each.value) for each in delivered(cluster, "ann", count=2)]
+    assert [each["event"] for each in told] == [{"price": 5, "more": {"x": 1}}, {"price": 6}]
+    assert told[0]["matches"] == [{"name": "one", "tags": {}}]
+
+
+def test_a_batch_that_concerns_too_many_is_cut(make_cluster: MakeCluster) -> None:
+    cluster = make_cluster(broker=BrokerSettings(batch_topics=3, batch_notifications=7))
+    subscribers = [f"s{number}" for number in range(10)]
+    cluster.make_notification_topics(subscribers)
+    cluster.subscribe(
+        *(Subscription(name, "one", f"a between {at} and {at + 4}") for at, name in enumerate(subscribers))
+    )
+    publish(cluster, *({"a": number % 15} for number in range(60)))
+    with running(cluster):
+        seen = delivered(cluster, *subscribers, count=200)
+    assert len(seen) == 200
+    assert len({(each.topic, each.header) for each in seen}) == 200
+
+
+def test_each_shard_serves_its_subscribers_and_both_see_all_events(make_cluster: MakeCluster) -> None:
+    cluster = make_cluster(shards=2)
+    subscribers = [f"s{number}" for number in range(8)]
+    cluster.make_notification_topics(subscribers)
+    cluster.subscribe(*(Subscription(name, "one", "a = 1") for name in subscribers))
+    publish(cluster, {"a": 1})
+    with running(cluster, 0):
+        mine = {each.topic for each in delivered(cluster, *subscribers, count=1)}
+        assert 0 < len(mine) < 8
+        with running(cluster, 1):
+            assert len(delivered(cluster, *subscribers, count=8)) == 8
+
+
+def test_a_topic_that_is_added_is_matched_by_brokers_that_run(make_cluster: MakeCluster) -> None:
+    cluster = make_cluster()
+    cluster.subscribe(Subscription("ann", "one", "a = 1"))
+    with running(cluster):
+        publish(cluster, {"a": 1})
+        assert len(delivered(cluster, "ann", count=1)) == 1
+        more = f"{cluster.settings.prefix}.more"
+        add(cluster.settings, more, partitions=2)
+        publish(cluster, {"a": 1}, topic=more, partition=1)
+        assert len(delivered(cluster, "ann", count=2)) == 2
+
+
+def test_two_processes_cannot_have_one_slot(make_cluster: MakeCluster) -> None:
+    cluster = make_cluster()
+    with running(cluster, slot="a"):
+        time.sleep(1)
+        with pytest.raises(ConflictError, match="Slot a"):
+            serve(cluster.settings, 0, "a", lambda: False)
+
+
+def test_a_newer_process_of_the_same_slot_on_another_machine_stays_and_the_older_says_why(
+    make_cluster: MakeCluster, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    cluster = make_cluster()
+    cluster.subscribe(Subscription("ann", "one", "exists a"))
+    with running(cluster, slot="a", ends_by=ConflictError) as older:
+        publish(cluster, *({"a": number} for number in range(4)))
+        assert len(delivered(cluster, "ann", count=4)) == 4
+        monkeypatch.setenv("TAMIS_STATE_DIR", str(tmp_path / "elsewhere"))
+        with running(cluster, slot="a"):
+            expired = deadline_passed()
+            number = 4
+            while not older.is_set() and not expired():
+                publish(cluster, {"a": number}, partition=number % 4)
+                number += 1
+                time.sleep(0.05)
+            assert older.is_set()
+            assert len(delivered(cluster, "ann", count=number)) == number
+
+
+def test_without_a_layout_it_says_what_to_do(settings: Settings, unique: str) -> None:
+    with pytest.raises(MissingError, match="tamis topics create"):
+        serve(settings.model_copy(update={"prefix": unique}), 0, None, lambda: False)
+
+
+def test_a_shard_that_there_is_not_is_refused(make_cluster: MakeCluster) -> None:
+    with pytest.raises(InvalidError, match="has shards 0 to 0; there is no shard 3"):
+        serve(make_cluster().settings, 3, None, lambda: False)
+
+
+def test_a_group_whose_offsets_are_lost_does_not_start_anywhere(make_cluster: MakeCluster) -> None:
+    cluster = make_cluster()
+    cluster.subscribe(Subscription("ann", "one", "exists a"))
+    with running(cluster):
+        publish(cluster, {"a": 1})
+        assert len(delivered(cluster, "ann", count=1)) == 1
+    cluster.forget_offsets()
+    with pytest.raises(ConflictError, match=r"offsets were lost.*tamis topics set-start"):
+        serve(cluster.settings, 0, None, deadline_passed())

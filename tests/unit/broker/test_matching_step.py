@@ -1,0 +1,118 @@
+"""What one transaction may hold; and that cutting loses and repeats nothing."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tamis.broker.matching_step import Bounds, matched, notifications
+from tamis.broker.message_batch import MessageBatch
+from tamis.broker.partitions import partition_of
+from tamis.broker.subscription_state import SubscriptionState
+from tamis.codecs.event import Event
+from tamis.codecs.event_decoder import EventDecoder
+from tamis.codecs.layout import Layout
+from tamis.codecs.notification import Notification
+from tamis.codecs.subscription import Subscription
+from tamis.indexes.limits import Limits
+
+LAYOUT = Layout(1, 1, 1, {"subscriptions": "id"}, Limits())
+IDS = {"events": "E", "more": "M"}
+
+
+@dataclass
+class Record:
+    """As the client hands it out."""
+
+    name: str
+    place: int
+    number: int
+    payload: bytes
+
+    def topic(self) -> str:
+        return self.name
+
+    def partition(self) -> int:
+        return self.place
+
+    def offset(self) -> int:
+        return self.number
+
+    def timestamp(self) -> tuple[int, int]:
+        return 1, 0
+
+    def value(self) -> bytes:
+        return self.payload
+
+    def key(self) -> bytes:
+        return b"key"
+
+
+def state_of(*subscriptions: Subscription) -> SubscriptionState:
+    state = SubscriptionState(LAYOUT, "pst-hash")
+    for subscription in subscriptions:
+        assert not state.apply(partition_of(subscription.subscriber, 1), [subscription.key], [subscription.encode()])
+    return state
+
+
+def messages_of(values: list[int | None], topics: list[str]) -> list[Record]:
+    return [
+        Record(topic, 0, number, b"rubbish" if value is None else Event(str(number), 0, {"a": value}).encode())
+        for number, (value, topic) in enumerate(zip(values, topics, strict=True))
+    ]
+
+
+@given(
+    st.lists(st.tuples(st.none() | st.integers(0, 9), st.sampled_from(["events", "more"])), max_size=25),
+    st.integers(1, 12),
+    st.integers(1, 5),
+)
+def test_however_a_batch_is_cut_each_event_is_told_once(
+    given_events: list[tuple[int | None, str]], most_notifications: int, most_topics: int
+) -> None:
+    subscriptions = [Subscription(f"s{at}", "one", f"a between {at} and {at + 4}") for at in range(6)]
+    state = state_of(*subscriptions)
+    values, topics = [value for value, _ in given_events], [topic for _, topic in given_events]
+    left = messages_of(values, topics)
+    told: list[tuple[str, int, str]] = []
+    refused = 0
+    decoder = EventDecoder()
+    bounds = Bounds(most_notifications, most_topics)
+    while left:
+        batch = MessageBatch.of(left, {})  # type: ignore[arg-type]
+        step = matched(state, decoder, batch, bounds)
+        assert step.done > 0
+        numbers = step.groups.subscribers.tolist()
+        events = set(step.groups.events.tolist())
+        assert len(numbers) <= most_notifications or len(events) == 1
+        assert len(set(numbers)) <= most_topics or len(events) == 1
+        names = state.subscriber_names(numbers)
+        for place, number, (_, value) in zip(step.places, numbers, notifications(state, step, IDS, names), strict=True):
+            notification = Notification.decode(value)
+            assert notification.offset == batch.messages[place].offset()
+            told.append((notification.topic, notification.offset, names[number].decode()))
+        refused += len(step.refusals)
+        left = list(batch.messages[step.done :])  # type: ignore[arg-type]
+    assert sorted(told) == sorted(
+        (topic, number, f"s{at}")
+        for number, (value, topic) in enumerate(given_events)
+        for at in range(6)
+        if value is not None and at <= value <= at + 4
+    )
+    assert refused == values.count(None)
+
+
+@pytest.mark.parametrize("scores", [False, True])
+def test_scores_are_told_where_they_are_asked_for(scores: bool) -> None:  # noqa: FBT001
+    state = state_of(Subscription("ann", "one", "a = 1 weight 2", scores=scores), Subscription("bob", "one", "a = 1"))
+    step = matched(state, EventDecoder(), MessageBatch.of(messages_of([1], ["events"]), {}), Bounds(10, 10))  # type: ignore[arg-type]
+    names = state.subscriber_names(step.groups.subscribers.tolist())
+    told: Mapping[str, float | None] = {
+        names[number].decode(): Notification.decode(value).matches[0].score
+        for number, (_, value) in zip(
+            step.groups.subscribers.tolist(), notifications(state, step, IDS, names), strict=True
+        )
+    }
+    assert told == {"ann": 2.0 if scores else None, "bob": None}
