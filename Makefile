@@ -22,12 +22,15 @@ SANITIZED := ASAN_OPTIONS=detect_leaks=0 PYTHONMALLOC=malloc
 SANITIZED_TESTS := tests/unit/indexes tests/unit/codecs tests/property tests/differential
 
 .DEFAULT_GOAL := build
-.PHONY: help build test lint types checked fuzzed fuzz bench format pin clean
+.PHONY: help build demo test lint types checked fuzzed fuzz bench format pin clean
 
 help: ## list the targets
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "%-8s %s\n", $$1, $$2}'
 
 build: $(VENV)/built ## make .venv with Tamis in it (the default)
+
+demo: build ## see it work, on a real Kafka; ARGS="--seconds 10" goes to tamis demo
+	$(BIN)/tamis demo $(ARGS)
 
 test: build ## run the tests; ARGS="-k name" goes to pytest
 	$(BIN)/pytest $(ARGS)
