@@ -21,16 +21,22 @@ SANITIZERS = $$(c++ -print-file-name=libasan.so) $$(c++ -print-file-name=libubsa
 SANITIZED := ASAN_OPTIONS=detect_leaks=0 PYTHONMALLOC=malloc
 SANITIZED_TESTS := tests/unit/indexes tests/unit/codecs tests/property tests/differential
 
+# A file's tests stay together, since they share what takes long to start. ARGS="-n 0" runs them one by one.
+TWO_AT_A_TIME := -n 2 --dist loadfile
+
 .DEFAULT_GOAL := build
-.PHONY: help build test lint types checked fuzzed fuzz bench format pin clean
+.PHONY: help build demo test lint types checked fuzzed fuzz bench format pin clean
 
 help: ## list the targets
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "%-8s %s\n", $$1, $$2}'
 
 build: $(VENV)/built ## make .venv with Tamis in it (the default)
 
+demo: build ## see it work, on a real Kafka; ARGS="--seconds 10" goes to tamis demo
+	$(BIN)/tamis demo $(ARGS)
+
 test: build ## run the tests; ARGS="-k name" goes to pytest
-	$(BIN)/pytest $(ARGS)
+	$(BIN)/pytest $(TWO_AT_A_TIME) $(ARGS)
 
 lint: build ## check style: ruff, cython-lint
 	$(BIN)/ruff check .
@@ -44,10 +50,10 @@ types: build ## check types: mypy, pyright, and the stubs against the compiled m
 	$(BIN)/stubtest --allowlist tests/stubtest-allowlist.txt $(MODULES:%=tamis.%)
 
 checked: $(CHECKED)/built ## test the compiled modules with bounds checks and sanitizers on
-	LD_PRELOAD="$(SANITIZERS)" $(SANITIZED) $(CHECKED)/bin/pytest $(SANITIZED_TESTS) $(ARGS)
+	LD_PRELOAD="$(SANITIZERS)" $(SANITIZED) $(CHECKED)/bin/pytest $(TWO_AT_A_TIME) $(SANITIZED_TESTS) $(ARGS)
 
 fuzzed: $(FUZZED)/built $(FUZZED)/uncounted.so ## the same tests on the build that `fuzz` makes, for whoever needs both
-	LD_PRELOAD="$(SANITIZERS) $(CURDIR)/$(FUZZED)/uncounted.so" $(SANITIZED) $(FUZZED)/bin/python -m pytest $(SANITIZED_TESTS) $(ARGS)
+	LD_PRELOAD="$(SANITIZERS) $(CURDIR)/$(FUZZED)/uncounted.so" $(SANITIZED) $(FUZZED)/bin/python -m pytest $(TWO_AT_A_TIME) $(SANITIZED_TESTS) $(ARGS)
 
 fuzz: $(FUZZED)/built ## look for inputs that break promises, FUZZ_SECONDS=600 for each of FUZZ_TARGETS
 	@set -e; for target in $(FUZZ_TARGETS); do \

@@ -122,9 +122,7 @@ class _Performance:
 
     def measure(self, count: int) -> Burst:
         """As many events as there are to be, as fast as they go."""
-        self.stage.say(
-            f"Now fast: {count:,} offers at once, for the same people. They are too many to be shown; numbers will do."
-        )
+        self.stage.say(f"Now fast: {count:,} offers at once, for the same people. They are too many to be shown.")
         self.audience.is_telling = False
         burst = [next(self._offers) for _ in range(count)]
         records = [(offer.encode(), offer.key) for offer in burst]

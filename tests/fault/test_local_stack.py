@@ -322,7 +322,7 @@ def command() -> Iterator[Command]:
 def test_tamis_dev_leaves_no_process_and_no_file_however_it_ends(
     command: Command, number: signal.Signals, exit_code: int
 ) -> None:
-    assert len(command.servers) == 2
+    assert len(command.servers) == 3
     for port in command.ports:
         socket.create_connection(("127.0.0.1", port), timeout=5).close()
     code, stderr = command.end(number)
@@ -340,8 +340,9 @@ def test_tamis_dev_stops_in_order_when_its_reader_has_gone() -> None:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
-def test_tamis_dev_says_so_when_a_server_dies(command: Command) -> None:
-    os.kill(command.servers[0], signal.SIGKILL)
+@pytest.mark.parametrize("server", [0, 2], ids=["redis", "tamis-broker"])
+def test_tamis_dev_says_so_when_a_server_dies(command: Command, server: int) -> None:
+    os.kill(command.servers[server], signal.SIGKILL)
     code, stderr = command.end()
     assert code == 3
     assert "ended by itself with exit code -9" in stderr
