@@ -25,7 +25,7 @@ SANITIZED_TESTS := tests/unit/indexes tests/unit/codecs tests/property tests/dif
 TWO_AT_A_TIME := -n 2 --dist loadfile
 
 .DEFAULT_GOAL := build
-.PHONY: help build demo test lint types checked fuzzed fuzz bench format pin clean
+.PHONY: help build installed demo test lint types checked fuzzed fuzz bench format pin clean
 
 help: ## list the targets
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "%-8s %s\n", $$1, $$2}'
@@ -58,6 +58,12 @@ fuzzed: $(FUZZED)/built $(FUZZED)/uncounted.so ## the same tests on the build th
 fuzz: $(FUZZED)/built ## look for inputs that break promises, FUZZ_SECONDS=600 for each of FUZZ_TARGETS
 	@set -e; for target in $(FUZZ_TARGETS); do \
 	  $(FUZZED)/bin/python tests/support/fuzzing.py $$target --seconds $(FUZZ_SECONDS) $(ARGS); done
+
+installed: $(VENV)/$(LISTING) ## put this tree into .venv as users get it, by way of a source distribution and a wheel
+	PIP_CONSTRAINT=$(CURDIR)/constraints.txt $(BIN)/python -m build --quiet --outdir dist .
+	$(BIN)/python $(PIP) --force-reinstall --no-deps dist/*.whl
+	$(BIN)/python $(PIP) "$$(echo dist/*.whl)[local,registry]"
+	@touch $(VENV)/built
 
 bench: build ## measure what docs/benchmarks.md tells; downloads Kafka once more
 	$(BIN)/python $(PIP) --group peers --group plots

@@ -19,7 +19,9 @@ import pytest
 from broker_cluster import Cluster, Reader
 from broker_process import Faults
 from oracle import Findings, examine
+from processes import soon
 from tamis.admin.local import LocalStack
+from tamis.broker.partitions import partition_of
 from tamis.codecs.event import Event
 from tamis.codecs.notification import Notification
 from tamis.codecs.subscription import Subscription
@@ -177,3 +179,33 @@ def test_a_broker_that_lacks_a_part_is_found_out(stack: LocalStack, tmp_path: Pa
     with Cluster(stack.settings, f"without-{broken}", tmp_path) as cluster:
         outcome = run(cluster, 5.0, faults, broken)
     assert not outcome.findings.is_clean or outcome.missed or outcome.stale
+
+
+def test_a_subscription_log_that_is_cut_back_is_noticed_though_it_has_grown_again(
+    stack: LocalStack, tmp_path: Path
+) -> None:
+    with Cluster(stack.settings, "cut", tmp_path) as cluster:
+        cluster.make_notification_topics(["ann"])
+        home = partition_of("ann", cluster.layout.partitions)
+        for number in range(10):  # one batch each, for the log to be cut between them
+            cluster.subscribe(Subscription("ann", f"before-{number}", f"a = {number}"))
+        cluster.start("one")
+        with Reader(cluster.settings, [cluster.names.notifications("ann")]) as reader:
+            cluster.send_event("first", a=7)
+            assert soon(lambda: len(reader.seen) == 1)
+            cluster.processes["one"].send_signal(signal.SIGSTOP)
+            stack.cut_back(cluster.names.subscriptions, home, 5)
+            cluster.renew_producer()
+            cluster.subscribe(*(Subscription("ann", f"after-{number}", f"a = {number}") for number in range(20, 30)))
+            cluster.processes["one"].send_signal(signal.SIGCONT)
+            for name, value in (("lost", 7), ("kept", 3), ("new", 25)):
+                cluster.send_event(name, a=value)
+            assert soon(lambda: len(reader.seen) >= 3, 60.0)
+            assert cluster.is_done()
+            reader.wait_until_done()
+        assert [Notification.decode(each.value).id for each in reader.seen] == ["first", "kept", "new"]
+        assert cluster.told("went backwards, reading it again") > 0
+
+        stack.cut_back(cluster.names.subscriptions, home, 5)
+        assert soon(lambda: cluster.processes["one"].poll() is not None, 60.0)
+        assert cluster.told("tamis topics set-start") > 0
