@@ -21,8 +21,11 @@ SANITIZERS = $$(c++ -print-file-name=libasan.so) $$(c++ -print-file-name=libubsa
 SANITIZED := ASAN_OPTIONS=detect_leaks=0 PYTHONMALLOC=malloc
 SANITIZED_TESTS := tests/unit/indexes tests/unit/codecs tests/property tests/differential
 
+# A file's tests stay together, since they share what takes long to start. ARGS="-n 0" runs them one by one.
+TWO_AT_A_TIME := -n 2 --dist loadfile
+
 .DEFAULT_GOAL := build
-.PHONY: help build demo test lint types checked fuzzed fuzz bench format pin clean
+.PHONY: help build installed demo test lint types checked fuzzed fuzz bench format pin clean
 
 help: ## list the targets
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "%-8s %s\n", $$1, $$2}'
@@ -33,7 +36,7 @@ demo: build ## see it work, on a real Kafka; ARGS="--seconds 10" goes to tamis d
 	$(BIN)/tamis demo $(ARGS)
 
 test: build ## run the tests; ARGS="-k name" goes to pytest
-	$(BIN)/pytest $(ARGS)
+	$(BIN)/pytest $(TWO_AT_A_TIME) $(ARGS)
 
 lint: build ## check style: ruff, cython-lint
 	$(BIN)/ruff check .
@@ -47,14 +50,20 @@ types: build ## check types: mypy, pyright, and the stubs against the compiled m
 	$(BIN)/stubtest --allowlist tests/stubtest-allowlist.txt $(MODULES:%=tamis.%)
 
 checked: $(CHECKED)/built ## test the compiled modules with bounds checks and sanitizers on
-	LD_PRELOAD="$(SANITIZERS)" $(SANITIZED) $(CHECKED)/bin/pytest $(SANITIZED_TESTS) $(ARGS)
+	LD_PRELOAD="$(SANITIZERS)" $(SANITIZED) $(CHECKED)/bin/pytest $(TWO_AT_A_TIME) $(SANITIZED_TESTS) $(ARGS)
 
 fuzzed: $(FUZZED)/built $(FUZZED)/uncounted.so ## the same tests on the build that `fuzz` makes, for whoever needs both
-	LD_PRELOAD="$(SANITIZERS) $(CURDIR)/$(FUZZED)/uncounted.so" $(SANITIZED) $(FUZZED)/bin/python -m pytest $(SANITIZED_TESTS) $(ARGS)
+	LD_PRELOAD="$(SANITIZERS) $(CURDIR)/$(FUZZED)/uncounted.so" $(SANITIZED) $(FUZZED)/bin/python -m pytest $(TWO_AT_A_TIME) $(SANITIZED_TESTS) $(ARGS)
 
 fuzz: $(FUZZED)/built ## look for inputs that break promises, FUZZ_SECONDS=600 for each of FUZZ_TARGETS
 	@set -e; for target in $(FUZZ_TARGETS); do \
 	  $(FUZZED)/bin/python tests/support/fuzzing.py $$target --seconds $(FUZZ_SECONDS) $(ARGS); done
+
+installed: $(VENV)/$(LISTING) ## put this tree into .venv as users get it, by way of a source distribution and a wheel
+	PIP_CONSTRAINT=$(CURDIR)/constraints.txt $(BIN)/python -m build --quiet --outdir dist .
+	$(BIN)/python $(PIP) --force-reinstall --no-deps dist/*.whl
+	$(BIN)/python $(PIP) "$$(echo dist/*.whl)[local,registry]"
+	@touch $(VENV)/built
 
 bench: build ## measure what docs/benchmarks.md tells; downloads Kafka once more
 	$(BIN)/python $(PIP) --group peers --group plots

@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -32,11 +32,15 @@ def opened(path: Path) -> Iterator[BinaryIO]:
 
 
 def lines_in(path: Path) -> int | None:
-    """How many lines a file has, about; None if that cannot be told before it is read."""
+    """How many lines a file has, blank ones too; None if that cannot be told before it is read."""
     if not path.is_file():
         return None
+    count, last = 0, b"\n"
     with path.open("rb") as file:
-        return sum(block.count(b"\n") for block in iter(lambda: file.read(_BLOCK), b""))
+        while block := file.read(_BLOCK):
+            count += block.count(b"\n")
+            last = block[-1:]
+    return count + (last != b"\n")
 
 
 class WrongLines:
@@ -50,15 +54,22 @@ class WrongLines:
         self._count += 1
         if self._count <= _TOLD_MAX:
             first, *more = one.reason.splitlines()
-            say(f"line {one.line}: {shown(first)}")
+            _say_above_bar(f"line {one.line}: {shown(first)}")
             for line in more:
-                say(f"  {shown(line)}")
+                _say_above_bar(f"  {shown(line)}")
         if self._count <= _KEPT_MAX:
             self.kept.append({"line": one.line, "reason": one.reason})
 
     def end(self) -> None:
         if self._count > _TOLD_MAX:
-            say(f"... and {self._count - _TOLD_MAX} more wrong lines; -o json has up to {_KEPT_MAX} of them.")
+            more = self._count - _TOLD_MAX
+            _say_above_bar(f"... and {more} more wrong lines; -o json tells {_KEPT_MAX} of them.")
+
+
+def _say_above_bar(line: str) -> None:
+    """A bar of progress makes room for what goes to `sys.stderr` as it is, and for nothing else."""
+    with suppress(BrokenPipeError):
+        sys.stderr.write(f"{line}\n")
 
 
 @contextmanager

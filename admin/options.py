@@ -30,7 +30,7 @@ Patience = Annotated[
         "--timeout",
         min=0.1,
         metavar="SECONDS",
-        help="End after so long; the exit code is 1 if fewer came than -n asked for.",
+        help="End after so long: with exit code 1 if fewer came than -n asks for, 3 before the end that --to names.",
     ),
 ]
 

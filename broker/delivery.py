@@ -57,9 +57,9 @@ class Deliveries:
         if kind is not None:
             self._client.purge()
 
-    @property
     def acknowledged(self) -> int:
-        """How many records Kafka has, as far as is known now."""
+        """How many records Kafka has, by all that it has answered until now."""
+        self._client.poll(0)
         return max(0, self.sent - self.refused - len(self._client))
 
     def send(self, line: int, value: bytes | None, key: bytes | None = None, partition: int = -1) -> None:
@@ -90,7 +90,7 @@ class Deliveries:
         while left := self._client.flush(_WAIT_SECONDS):
             self._require_no_error()
             if progress is not None:
-                progress(self.acknowledged)
+                progress(self.acknowledged())
             if time.monotonic() > deadline:
                 raise UnreachableError(
                     f"Kafka at {self._address} has not acknowledged {left} of {self.sent} records in time."
@@ -108,7 +108,7 @@ class Deliveries:
         error = self._error
         if error is None:
             return
-        known = f"{self.acknowledged} of {self.sent} records were acknowledged before"
+        known = f"{self.acknowledged()} of {self.sent} records were acknowledged before"
         if error.code() in _GONE:
             raise MissingError(f"There is no topic {self._topic} to write to: {error.str()}; {known}.")
         raise UnreachableError(

@@ -19,7 +19,7 @@ from tamis.broker.kafka import (
     offset_of,
     place_of,
 )
-from tamis.broker.transactions import RebuildError, Verdict, last_word, verdict
+from tamis.broker.transactions import RebuildError, Verdict, last_word, refuse, verdict
 
 _COMMITTED_SECONDS = 30.0
 _LOG = logging.getLogger(__name__)
@@ -166,7 +166,7 @@ class EventSource:
         try:
             found = self._client.committed(list(partitions), _COMMITTED_SECONDS)
         except KafkaException as error:
-            raise RebuildError(f"committed offsets cannot be learnt: {error.args[0].str()}") from error
+            refuse(error)
         for place in found:
             if place.error is not None:
                 raise RebuildError(f"committed offsets cannot be learnt: {place.error.str()}")

@@ -7,6 +7,7 @@ from tamis.broker.configuration import Settings
 from tamis.broker.kafka import KafkaException, admin_client
 from tamis.broker.notification_topics import ensure_notification_topics
 from tamis.broker.partitions import murmur2
+from tamis.broker.transactions import refuse
 
 _SECONDS = 10.0
 
@@ -38,7 +39,10 @@ class Outlets:
         unknown = [subscriber for subscriber in subscribers if subscriber not in self._partitions]
         if not unknown:
             return []
-        made = ensure_notification_topics(self._admin, self._settings, unknown)
+        try:
+            made = ensure_notification_topics(self._admin, self._settings, unknown)
+        except KafkaException as error:
+            refuse(error)
         self._learn()
         # Those that were made just now may not be in what a broker tells yet.
         for subscriber in unknown:

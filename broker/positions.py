@@ -1,6 +1,7 @@
 """Places in topics as people name them: `start`, `end`, an offset, so many before the end, a time, so long ago."""
 
 import re
+import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -33,6 +34,13 @@ _UNITS = {
 _OFFSET_MAX = 2**63 - 1
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _GONE = KafkaError.UNKNOWN_TOPIC_OR_PART
+_UNSETTLED = frozenset(
+    {
+        *(KafkaError.NOT_LEADER_FOR_PARTITION, KafkaError.LEADER_NOT_AVAILABLE, KafkaError.REPLICA_NOT_AVAILABLE),
+        *(KafkaError.FENCED_LEADER_EPOCH, KafkaError.UNKNOWN_LEADER_EPOCH, KafkaError.OFFSET_NOT_AVAILABLE),
+    }
+)
+_RETRY_SECONDS = 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +65,8 @@ class Position:
             return cls(offset=min(int(text), _OFFSET_MAX))
         if _BEFORE_END.fullmatch(text):
             return cls(before_end=min(-int(text), _OFFSET_MAX))
-        time = _time_of(text, datetime.now(UTC) if now is None else now)
-        return cls(milliseconds=max(0, (time - _EPOCH) // timedelta(milliseconds=1)))
+        moment = _time_of(text, datetime.now(UTC) if now is None else now)
+        return cls(milliseconds=max(0, (moment - _EPOCH) // timedelta(milliseconds=1)))
 
     def clipped(self, low: int, end: int) -> int:
         """The offset in a partition that has these bounds; a time is resolved by Kafka."""
@@ -88,20 +96,30 @@ def resolved(
 
 
 def _asked(admin: AdminClient, asked: Mapping[TopicPartition, OffsetSpec], seconds: float) -> dict[int, int]:
-    if not asked:
-        return {}
-    futures = admin.list_offsets(dict(asked), isolation_level=IsolationLevel.READ_COMMITTED, request_timeout=seconds)
-    found = {}
-    for place, future in futures.items():
-        try:
-            found[place.partition] = future.result().offset
-        except KafkaException as error:
-            if error.args[0].code() == _GONE:
-                raise MissingError(f"There is no partition {place.partition} of topic {place.topic}.") from error
-            raise UnreachableError(
-                f"Kafka does not tell the offsets of {place.topic} [{place.partition}]: {error.args[0].str()}"
-            ) from error
+    """A partition whose leader is only just becoming one is asked again, for so many seconds."""
+    found: dict[int, int] = {}
+    deadline = time.monotonic() + seconds
+    left = dict(asked)
+    while left:
+        futures = admin.list_offsets(left, isolation_level=IsolationLevel.READ_COMMITTED, request_timeout=seconds)
+        unsettled: dict[TopicPartition, OffsetSpec] = {}
+        for place, future in futures.items():
+            try:
+                found[place.partition] = future.result().offset
+            except KafkaException as error:
+                if error.args[0].code() not in _UNSETTLED or time.monotonic() > deadline:
+                    raise _refused(place, error.args[0]) from error
+                unsettled[place] = left[place]
+        left = unsettled
+        if left:
+            time.sleep(_RETRY_SECONDS)
     return found
+
+
+def _refused(place: TopicPartition, error: KafkaError) -> MissingError | UnreachableError:
+    if error.code() == _GONE:
+        return MissingError(f"There is no partition {place.partition} of topic {place.topic}.")
+    return UnreachableError(f"Kafka does not tell the offsets of {place.topic} [{place.partition}]: {error.str()}")
 
 
 def _time_of(text: str, now: datetime) -> datetime:
@@ -109,10 +127,10 @@ def _time_of(text: str, now: datetime) -> datetime:
     try:
         if ago is not None:
             return now - sum((int(count) * _UNITS[unit] for count, unit in _PART.findall(ago[1])), timedelta())
-        time = datetime.fromisoformat(text)
+        moment = datetime.fromisoformat(text)
     except (ValueError, OverflowError):
         raise InvalidError(
             f"{text!r} is no position: there are start, end, an offset (17), offsets before the end (-10), "
             "a time (2026-11-18T08:00, in UTC unless it ends in a zone such as +01:00), and so long ago (-1h, -1h30m)."
         ) from None
-    return time if time.tzinfo is not None else time.replace(tzinfo=UTC)
+    return moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)

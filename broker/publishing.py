@@ -49,9 +49,9 @@ def publish(settings: Settings, topic: str, events: Lines, listener: Listener, s
                 deliveries.send(line, event.value, event.key)
             if time.monotonic() - told > _TOLD_SECONDS:
                 told = time.monotonic()
-                account.acknowledged(deliveries.acknowledged)
+                account.acknowledged(deliveries.acknowledged())
         deliveries.wait(account.acknowledged)
-        account.acknowledged(deliveries.acknowledged)
+        account.acknowledged(deliveries.acknowledged())
     return account.report
 
 

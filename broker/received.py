@@ -147,10 +147,13 @@ def _of_json(value: bytes) -> tuple[Notification, Any]:
 
 
 def _loaded(text: bytes) -> Any:
-    return json.loads(text, parse_float=_number)
+    return _DECODER.decode(text.decode())
 
 
 def _number(text: str) -> float | str:
     """What JSON cannot hold once it is a double, stays the text that it was."""
     value = float(text)
     return value if math.isfinite(value) else text
+
+
+_DECODER = json.JSONDecoder(parse_float=_number)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from tamis.broker.configuration import Settings
-from tamis.broker.errors import ConflictError, InvalidError
+from tamis.broker.errors import ConflictError, InvalidError, UnreachableError
 from tamis.broker.layout_watch import LayoutWatch
 from tamis.broker.layouts import require_layout
 from tamis.broker.schema_registry import ConfluentRegistry
@@ -75,7 +75,7 @@ class Service:
             began = time.monotonic()
             try:
                 self._work()
-            except RebuildError as error:
+            except (RebuildError, UnreachableError) as error:
                 _LOG.warning("starting again with new clients: %s", error)
             except LogWentBackError as error:
                 _LOG.error("the subscription log went backwards, reading it again: %s", error)

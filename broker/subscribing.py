@@ -55,9 +55,9 @@ class SubscriptionWriter:
     ) -> None:
         self._deliveries.__exit__(kind, error, trace)
 
-    @property
     def acknowledged(self) -> int:
-        return self._deliveries.acknowledged
+        """How many records, by all that Kafka has answered until now."""
+        return self._deliveries.acknowledged()
 
     def put_one(self, subscription: Subscription) -> None:
         self.put([Numbered(0, subscription, subscription.encode())])
@@ -101,9 +101,9 @@ def subscribe_lines(
     with SubscriptionWriter(settings, layout, account.refused, seconds) as writer:
         for good in _good(lines, layout, account):
             writer.put(good)
-            account.acknowledged(writer.acknowledged)
+            account.acknowledged(writer.acknowledged())
         writer.wait(account.acknowledged)
-        account.acknowledged(writer.acknowledged)
+        account.acknowledged(writer.acknowledged())
     return account.report
 
 

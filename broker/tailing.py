@@ -85,7 +85,10 @@ def between(
     ends: Mapping[int, int] | None,
     seconds: float | None = None,
 ) -> Iterator[list[Message]]:
-    """Records of partitions from offsets to offsets (exclusive); without ends, whatever comes."""
+    """Records of partitions from offsets to offsets (exclusive); without ends, whatever comes.
+
+    It is over after so many seconds. UnreachableError if there are ends and they are not reached by then.
+    """
     open_partitions = {number for number, start in starts.items() if ends is None or start < ends[number]}
     if not open_partitions:
         return
@@ -99,6 +102,8 @@ def between(
                 yield some
             if not open_partitions:
                 return
+        if ends is not None:
+            raise UnreachableError(f"{topic} was not read to its end in {seconds:g} s.")
     except KafkaException as error:
         raise UnreachableError(f"{topic} cannot be read: {error.args[0].str()}") from error
     finally:

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from tamis.broker.configuration import Settings
-from tamis.broker.errors import ConflictError, InvalidError, MissingError, UnreachableError
+from tamis.broker.errors import ConflictError, InvalidError, MissingError
 from tamis.broker.kafka import AdminClient, KafkaException, NewTopic, admin_client
 from tamis.broker.layouts import change_layout, read_layout, require_layout
-from tamis.broker.positions import END, START, Position, resolved
+from tamis.broker.positions import END, START, resolved
 from tamis.broker.topic_checks import Finding, Status, check
 from tamis.broker.topic_facts import TopicFacts, awaited_facts, node_ids, patiently, topic_facts
 from tamis.broker.topic_plans import SUBSCRIPTION_PARTITIONS, Plan, plans, replicas_for
@@ -63,6 +63,7 @@ def create(settings: Settings, wanted: Wanted) -> Made:
     _require_agreement(_written_layout(admin, settings), wanted, events)
     replication = wanted.replication or replicas_for(len(node_ids(admin)))
     own = plans(settings.names, wanted.subscription_partitions)
+    _require_plans(own, topic_facts(admin, [plan.name for plan in own]))
     new = [NewTopic(plan.name, plan.partitions, replication, config=dict(plan.config(replication))) for plan in own]
     new += [NewTopic(topic, wanted.event_partitions, replication) for topic in events]
     made = _make(admin, new)
@@ -184,20 +185,8 @@ def _starts(admin: AdminClient, facts: Iterable[TopicFacts], *, from_start: bool
     return [
         Start(fact.name, partition, offset)
         for fact in facts
-        for partition, offset in sorted(_offsets(admin, fact, position).items())
+        for partition, offset in sorted(resolved(admin, fact.name, range(fact.partitions), position, _SECONDS).items())
     ]
-
-
-def _offsets(admin: AdminClient, fact: TopicFacts, position: Position) -> dict[int, int]:
-    """Of a topic that was made just now, a broker may not know yet that it leads it."""
-    deadline = time.monotonic() + _SECONDS
-    while True:
-        try:
-            return resolved(admin, fact.name, range(fact.partitions), position)
-        except UnreachableError:
-            if time.monotonic() > deadline:
-                raise
-            time.sleep(_RETRY_SECONDS)
 
 
 def _require_event_topics(settings: Settings, topics: Iterable[str]) -> None:
@@ -227,8 +216,11 @@ def _require_agreement(layout: Layout | None, wanted: Wanted, events: Iterable[s
 
 
 def _require_plans(own: Iterable[Plan], facts: Mapping[str, TopicFacts]) -> None:
+    """Of those that are there."""
     for plan in own:
-        fact = facts[plan.name]
+        fact = facts.get(plan.name)
+        if fact is None:
+            continue
         for setting in plan.settings:
             found = (fact.config or {}).get(setting.name)
             if setting.is_promise and found is not None and not setting.holds(found):

@@ -9,6 +9,7 @@ import logging
 import time
 from collections.abc import Callable
 from enum import Enum, auto
+from typing import NoReturn
 
 from tamis.broker.errors import BrokerError, ConflictError, InvalidError, UnreachableError
 from tamis.broker.kafka import FENCED, FORBIDDEN, TOO_OLD, TRANSACTION_SECONDS, KafkaError, KafkaException, is_fatal
@@ -64,6 +65,14 @@ def refuse_if_replaced(error: KafkaError, began: float) -> None:
         raise ConflictError(
             f"Another process has taken this slot: {error.str()}. Give each process a --slot of its own, or none."
         )
+
+
+def refuse(raised: KafkaException) -> NoReturn:
+    """Outside of a transaction: what cannot be mended stops the process, all else is tried again with new clients."""
+    error: KafkaError = raised.args[0]
+    if verdict(error) is Verdict.STOP:
+        raise last_word(error) from raised
+    raise RebuildError(error.str(), error) from raised
 
 
 def transact(operation: Callable[..., object], *args: object, seconds: float = _BUDGET_SECONDS) -> bool:

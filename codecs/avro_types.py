@@ -31,13 +31,17 @@ class Input:
         return len(self.data) - self.at
 
     def take(self, count: int) -> bytes:
-        if count > self.left:
-            raise RecordError("truncated", f"{count} bytes are to follow at {self.at}, but {self.left} are left")
-        self.at += count
-        return self.data[self.at - count : self.at]
+        start, end = self.at, self.at + count
+        if end > len(self.data):
+            raise RecordError("truncated", f"{count} bytes are to follow at {start}, but {self.left} are left")
+        self.at = end
+        return self.data[start:end]
 
     def whole(self) -> int:
         """A whole number of 64 bits, as Avro writes it: seven bits a byte, its sign in the lowest."""
+        if self.at < len(self.data) and (only := self.data[self.at]) < 0x80:  # noqa: PLR2004 - as most are
+            self.at += 1
+            return (only >> 1) ^ -(only & 1)
         value = 0
         for place in range(_VARINT_BYTES_MAX):
             byte = self.take(1)[0]

@@ -4,6 +4,7 @@ A reader of committed data runs all the time, and an oracle tells what it should
 shown by brokers that lack a part.
 """
 
+import os
 import random
 import signal
 import threading
@@ -18,14 +19,18 @@ import pytest
 from broker_cluster import Cluster, Reader
 from broker_process import Faults
 from oracle import Findings, examine
+from processes import soon
 from tamis.admin.local import LocalStack
+from tamis.broker.partitions import partition_of
 from tamis.codecs.event import Event
 from tamis.codecs.notification import Notification
 from tamis.codecs.subscription import Subscription
 
 SUBSCRIBERS = 8
 EVENTS_A_SECOND = 400
-PAIRS = 600
+SECONDS = float(os.environ.get("TAMIS_FAULT_SECONDS", "25"))
+"""Of being killed and frozen; more of it finds more."""
+PAIRS = int(12 * SECONDS) + 300
 
 
 @pytest.fixture(scope="module")
@@ -113,7 +118,7 @@ def run(cluster: Cluster, seconds: float, faults: Faults, broken: str = "") -> O
     with Reader(cluster.settings, [cluster.names.notifications(name) for name in subscribers]) as reader:
         with Load(cluster) as load:
             disturb(cluster, seconds, faults, broken)
-        is_done = cluster.is_done(10.0 if broken else 60.0)
+        is_done = cluster.is_done(8.0 if broken else 60.0)
         reader.wait_until_done()
     findings = examine(cluster, reader.seen)
     delivered = {Notification.decode(each.value).id for each in reader.seen}
@@ -150,10 +155,11 @@ def disturb(cluster: Cluster, seconds: float, faults: Faults, broken: str) -> No
             cluster.start(slot, faults=Faults(), broken=broken)
 
 
+@pytest.mark.timeout(SECONDS + 150)
 def test_two_processes_that_are_killed_and_frozen_deliver_everything_once(stack: LocalStack, tmp_path: Path) -> None:
     faults = Faults(abort_every=50, kill_share=0.01)
     with Cluster(stack.settings, "killed", tmp_path) as cluster:
-        outcome = run(cluster, 40.0, faults)
+        outcome = run(cluster, SECONDS, faults)
         told = {
             words: cluster.told(words) for words in ("aborted on purpose", "killed inside a transaction", "revoked")
         }
@@ -171,5 +177,35 @@ def test_two_processes_that_are_killed_and_frozen_deliver_everything_once(stack:
 def test_a_broker_that_lacks_a_part_is_found_out(stack: LocalStack, tmp_path: Path, broken: str) -> None:
     faults = Faults(abort_every=10)
     with Cluster(stack.settings, f"without-{broken}", tmp_path) as cluster:
-        outcome = run(cluster, 8.0, faults, broken)
+        outcome = run(cluster, 5.0, faults, broken)
     assert not outcome.findings.is_clean or outcome.missed or outcome.stale
+
+
+def test_a_subscription_log_that_is_cut_back_is_noticed_though_it_has_grown_again(
+    stack: LocalStack, tmp_path: Path
+) -> None:
+    with Cluster(stack.settings, "cut", tmp_path) as cluster:
+        cluster.make_notification_topics(["ann"])
+        home = partition_of("ann", cluster.layout.partitions)
+        for number in range(10):  # one batch each, for the log to be cut between them
+            cluster.subscribe(Subscription("ann", f"before-{number}", f"a = {number}"))
+        cluster.start("one")
+        with Reader(cluster.settings, [cluster.names.notifications("ann")]) as reader:
+            cluster.send_event("first", a=7)
+            assert soon(lambda: len(reader.seen) == 1)
+            cluster.processes["one"].send_signal(signal.SIGSTOP)
+            stack.cut_back(cluster.names.subscriptions, home, 5)
+            cluster.renew_producer()
+            cluster.subscribe(*(Subscription("ann", f"after-{number}", f"a = {number}") for number in range(20, 30)))
+            cluster.processes["one"].send_signal(signal.SIGCONT)
+            for name, value in (("lost", 7), ("kept", 3), ("new", 25)):
+                cluster.send_event(name, a=value)
+            assert soon(lambda: len(reader.seen) >= 3, 60.0)
+            assert cluster.is_done()
+            reader.wait_until_done()
+        assert [Notification.decode(each.value).id for each in reader.seen] == ["first", "kept", "new"]
+        assert cluster.told("went backwards, reading it again") > 0
+
+        stack.cut_back(cluster.names.subscriptions, home, 5)
+        assert soon(lambda: cluster.processes["one"].poll() is not None, 60.0)
+        assert cluster.told("tamis topics set-start") > 0

