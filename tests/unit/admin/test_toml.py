@@ -9,13 +9,15 @@ from hypothesis import strategies as st
 
 from tamis.admin.local.toml import toml_of
 
-TEXT = st.text(st.characters(exclude_categories=["Cs"]))
+TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=6)
 DOCUMENTS: st.SearchStrategy[dict[str, Any]] = st.dictionaries(
     TEXT,
     st.recursive(
         TEXT | st.integers(-(2**63), 2**63 - 1) | st.floats(allow_nan=False, allow_infinity=False) | st.booleans(),
-        lambda inner: st.dictionaries(TEXT, inner, min_size=1),
+        lambda inner: st.dictionaries(TEXT, inner, min_size=1, max_size=3),
+        max_leaves=6,
     ),
+    max_size=4,
 )
 
 
