@@ -120,6 +120,7 @@ def start(report: Report, settings: Settings, layout: Layout) -> SubscriptionLog
 def measure_rates(report: Report, settings: Settings, layout: Layout, log: SubscriptionLog, plan: Plan) -> None:
     """In turns; each round reads the whole backlog under a group of its own."""
     targets = [settings.names.notifications(f"subscriber-{number}") for number in range(workload.SUBSCRIBERS)]
+    watch, seconds = Watch(plan.events), Counter[str]()
     for turn in range(plan.rounds):
         watch = Watch(plan.events)
         copy(
@@ -130,7 +131,7 @@ def measure_rates(report: Report, settings: Settings, layout: Layout, log: Subsc
         identity = Identity(replace(layout, number=2 + turn), 0, "benchmark")
         worker = Worker(settings, identity, log, EventDecoder(), counts)
         watch = Watch(plan.events)
-        seconds: Counter[str] = Counter()
+        seconds = Counter()
         with watched(seconds):
             worker.run(partial(watch.has_counted, counts))
         worker.close()
