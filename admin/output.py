@@ -26,13 +26,14 @@ A command that returns None is done (exit code 0); `ExitCode.NO` says that the a
 """
 
 import csv
-import json
+import io
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, TextIO
 
+from tamis.admin.json_text import compact, indented
 from tamis.admin.terminal import coloured, shown, width_of
 from tamis.admin.yaml import yaml_lines
 
@@ -134,7 +135,7 @@ class Printer:
                 self._growing_array(rows)
             case Output.NDJSON:
                 for row in rows:
-                    self._line(_compact(row))
+                    self._line(compact(row))
             case Output.YAML:
                 for row in rows:
                     self._lines(yaml_lines([row]))
@@ -145,12 +146,9 @@ class Printer:
                     self._line(shown(_plain(row.get(columns[0].key))))
 
     def _csv(self, rows: Iterable[Row], columns: Sequence[Column]) -> None:
-        lines = csv.writer(self._stream, lineterminator="\n")
-        lines.writerow([column.key for column in columns])
+        self._line(_csv_line([column.key for column in columns]))
         for row in rows:
-            lines.writerow([_plain(row.get(column.key)) for column in columns])
-            self._stream.flush()
-        self._stream.flush()
+            self._line(_csv_line([_plain(row.get(column.key)) for column in columns]))
 
     def _growing_table(self, rows: Iterable[Row], columns: Sequence[Column]) -> None:
         """Columns are as wide as the widest value so far: what was printed cannot be moved."""
@@ -169,10 +167,8 @@ class Printer:
         before = "["
         try:
             for row in rows:
-                self._stream.write(before + "\n")
+                self._write(f"{before}\n{compact(row)}")
                 before = ","
-                self._stream.write(_compact(row))
-                self._stream.flush()
         finally:
             self._line("[]" if before == "[" else "\n]")
 
@@ -200,14 +196,22 @@ class Printer:
 
     def _json(self, value: Any) -> str:
         """On several lines for people, on one for programs."""
-        return json.dumps(value, ensure_ascii=False, indent=2, default=str) if self.is_terminal else _compact(value)
+        return indented(value) if self.is_terminal else compact(value)
 
     def _lines(self, lines: Iterable[str]) -> None:
         self._line("\n".join(lines))
 
     def _line(self, line: str) -> None:
         """Flushed at once: whoever waits for a line has it, and nothing is lost if the next one takes a while."""
-        self._stream.write(line + "\n")
+        self._write(line + "\n")
+
+    def _write(self, text: str) -> None:
+        """What the stream's encoding has not is escaped: half of a surrogate pair, above all."""
+        try:
+            self._stream.write(text)
+        except UnicodeEncodeError:
+            encoding = self._stream.encoding or "ascii"
+            self._stream.write(text.encode(encoding, "backslashreplace").decode(encoding))
         self._stream.flush()
 
 
@@ -215,8 +219,10 @@ def _visible(columns: Sequence[Column], form: Output) -> list[Column]:
     return [column for column in columns if form is Output.WIDE or not column.wide]
 
 
-def _compact(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=str)
+def _csv_line(values: Sequence[str]) -> str:
+    line = io.StringIO()
+    csv.writer(line, lineterminator="").writerow(values)
+    return line.getvalue()
 
 
 def _cell(value: Any) -> str:
@@ -238,4 +244,4 @@ def _plain(value: Any) -> str:
     """As programs read it: text as it is, nothing for None, and JSON for what is neither text nor number."""
     if value is None:
         return ""
-    return value if isinstance(value, str) else _compact(value)
+    return value if isinstance(value, str) else compact(value)

@@ -1,7 +1,6 @@
 """Why an expression does or does not hold for an event: decoded as the broker would decode it, without any Kafka."""
 
 import json
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -62,9 +61,7 @@ def as_json(explanation: Explanation) -> dict[str, Any]:
     """As nested objects; a verdict is true, false, or null where the event leaves it open."""
     found: dict[str, Any] = {"text": explanation.text, "verdict": explanation.verdict}
     if explanation.state is not None:
-        value = explanation.value
-        infinite = isinstance(value, float) and math.isinf(value)
-        found |= {"state": explanation.state, "value": str(value) if infinite else value}  # JSON has no infinity
+        found |= {"state": explanation.state, "value": explanation.value}
     if explanation.children:
         found["children"] = [as_json(child) for child in explanation.children]
     return found

@@ -6,7 +6,6 @@ configuration or the registry knows. What cannot be read is told, and stops noth
 
 import base64
 import json
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -89,7 +88,7 @@ class NotificationReader:
         )
         try:
             for content, text in zip(contents, rendered(self._decoder, messages), strict=True):
-                content.event = _loaded(text)
+                content.event = json.loads(text)
         except (RecordError, ValueError, RecursionError) as error:
             if len(contents) == 1:
                 contents[0].problem = f"the event cannot be read: {error}"
@@ -140,20 +139,7 @@ def _place(message: Message) -> tuple[int, int, int]:
 
 
 def _of_json(value: bytes) -> tuple[Notification, Any]:
-    fields = _loaded(value)
+    fields = json.loads(value)
     event = fields.pop("event")
     matches = [Match(**match) for match in fields.pop("matches")]
     return Notification(**fields, matches=matches, event=None), event
-
-
-def _loaded(text: bytes) -> Any:
-    return _DECODER.decode(text.decode())
-
-
-def _number(text: str) -> float | str:
-    """What JSON cannot hold once it is a double, stays the text that it was."""
-    value = float(text)
-    return value if math.isfinite(value) else text
-
-
-_DECODER = json.JSONDecoder(parse_float=_number)

@@ -33,9 +33,11 @@ class StartingPoints:
         for place in partitions:
             start = starts.get((place.topic, place.partition))
             place.offset = BEGINNING if start is None else start
-            _LOG.info(
-                "%s [%d] begins at %s: nothing was committed", place.topic, place.partition, start or "the beginning"
-            )
+        told = ", ".join(
+            f"{place.topic} [{place.partition}] from {'the beginning' if place.offset == BEGINNING else place.offset}"
+            for place in partitions
+        )
+        _LOG.info("nothing was committed yet, starting %s", told)
 
     def _refuse_lost(self, partitions: Sequence[TopicPartition]) -> None:
         asked = {(place.topic, place.partition) for place in partitions}

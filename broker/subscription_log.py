@@ -25,7 +25,7 @@ from tamis.broker.kafka import (
     is_fatal,
     offset_of,
 )
-from tamis.broker.reading import BEGINNING
+from tamis.broker.reading import BEGINNING, partitions_known_to
 from tamis.broker.subscription_state import InvalidRecord, SubscriptionState
 from tamis.codecs.layout import Layout
 from tamis.codecs.view import Position, View
@@ -76,6 +76,8 @@ class SubscriptionLog:
         self._layout = layout
         self._settings = settings.kafka
         self._admin = admin_client(settings.kafka)
+        # A new client that is asked for offsets first may take seconds for its first answer.
+        partitions_known_to(self._admin, settings.kafka, self.topic)
         self._reached = {partition: _Reached(0) for partition in self.partitions}
         self._view: View | None = None
         self._client = consumer(settings.kafka, _NO_GROUP, {"enable.partition.eof": True})

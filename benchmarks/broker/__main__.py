@@ -8,6 +8,7 @@ a bare transactional loop of the same client, taken in turns in the same run.
 
 import argparse
 import time
+from collections import Counter
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -15,6 +16,7 @@ from pathlib import Path
 from benchmarks.broker import workload
 from benchmarks.broker.bare import copy
 from benchmarks.broker.latency import PROBE, measure_latency
+from benchmarks.broker.steps import add_rows, watched
 from benchmarks.report import Report
 from tamis.admin.local import LocalStack, StackOptions
 from tamis.broker.configuration import Settings
@@ -118,6 +120,7 @@ def start(report: Report, settings: Settings, layout: Layout) -> SubscriptionLog
 def measure_rates(report: Report, settings: Settings, layout: Layout, log: SubscriptionLog, plan: Plan) -> None:
     """In turns; each round reads the whole backlog under a group of its own."""
     targets = [settings.names.notifications(f"subscriber-{number}") for number in range(workload.SUBSCRIBERS)]
+    watch, seconds = Watch(plan.events), Counter[str]()
     for turn in range(plan.rounds):
         watch = Watch(plan.events)
         copy(
@@ -128,7 +131,9 @@ def measure_rates(report: Report, settings: Settings, layout: Layout, log: Subsc
         identity = Identity(replace(layout, number=2 + turn), 0, "benchmark")
         worker = Worker(settings, identity, log, EventDecoder(), counts)
         watch = Watch(plan.events)
-        worker.run(partial(watch.has_counted, counts))
+        seconds = Counter()
+        with watched(seconds):
+            worker.run(partial(watch.has_counted, counts))
         worker.close()
         report.row(
             "Events a second",
@@ -140,6 +145,7 @@ def measure_rates(report: Report, settings: Settings, layout: Layout, log: Subsc
             transactions=counts.transactions,
             processor_share=watch.processor_share,
         )
+    add_rows(report, seconds, plan.events / watch.rate, plan.events)
     report.show()
 
 

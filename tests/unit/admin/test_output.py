@@ -103,6 +103,24 @@ def test_json_has_lines_for_people_only() -> None:
     assert printed("rows", Output.JSON, terminal=True).count("\n") > len(ROWS)
 
 
+def test_numbers_that_json_has_not_are_read_by_every_reader() -> None:
+    stream = io.StringIO()
+    Printer(Output.NDJSON, stream).stream([{"up": float("inf"), "deep": [{"down": -float("inf")}, float("nan")]}], [])
+    assert stream.getvalue() == '{"up":1e999,"deep":[{"down":-1e999},null]}\n'
+    assert json.loads(stream.getvalue())["up"] == float("inf")
+
+
+@pytest.mark.parametrize("form", [Output.JSON, Output.NDJSON, Output.YAML])
+def test_half_of_a_surrogate_pair_can_be_printed(form: Output) -> None:
+    stream = io.TextIOWrapper(io.BytesIO(), encoding="utf-8")
+    Printer(form, stream).rows([{"a": "\ud800é"}], [Column("a")])
+    stream.seek(0)
+    read = (
+        [json.loads(stream.read())] if form is Output.NDJSON else yaml.safe_load(stream.read().replace("\\ud800", "?"))
+    )
+    assert "é" in str(read)
+
+
 def test_colours_do_not_move_columns() -> None:
     assert printed("rows", Output.TABLE, colour=True) == TABLE.replace("FAIL", "\x1b[31mFAIL\x1b[0m")
 

@@ -1,0 +1,51 @@
+"""Where a broker's time goes, step by step."""
+
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from typing import Any
+from unittest.mock import patch
+
+from benchmarks.report import Report
+from tamis.broker import worker
+from tamis.broker.event_source import EventSource
+from tamis.broker.message_batch import MessageBatch
+from tamis.broker.outbox import Outbox
+from tamis.broker.subscription_log import SubscriptionLog
+
+STEPS: list[tuple[str, Any, str]] = [
+    ("poll", EventSource, "poll"),
+    ("poll", EventSource, "gather"),
+    ("catch up with subscriptions", SubscriptionLog, "catch_up"),
+    ("messages into columns", MessageBatch, "of"),
+    ("decode, match, group", worker, "matched"),
+    ("encode and send notifications", worker.Worker, "_send_notifications"),
+    ("commit: flush, offsets, markers", Outbox, "commit"),
+]
+
+
+@contextmanager
+def watched(seconds: Counter[str]) -> Iterator[None]:
+    """Adds up what each step takes."""
+    with ExitStack() as stack:
+        for name, owner, attribute in STEPS:
+            stack.enter_context(patch.object(owner, attribute, _timed(getattr(owner, attribute), name, seconds)))
+        yield
+
+
+def _timed(work: Callable[..., Any], name: str, seconds: Counter[str]) -> Callable[..., Any]:
+    def timed(*arguments: Any, **options: Any) -> Any:
+        began = time.perf_counter()
+        try:
+            return work(*arguments, **options)
+        finally:
+            seconds[name] += time.perf_counter() - began  # type: ignore[assignment]
+
+    return timed
+
+
+def add_rows(report: Report, seconds: Counter[str], total: float, events: int) -> None:
+    rest = total - sum(seconds.values())
+    for name, spent in [*seconds.items(), ("all else", rest)]:
+        report.row("Where the time goes", step=name, microseconds_an_event=spent / events * 1e6, share=spent / total)
