@@ -50,27 +50,11 @@ cdef class AccessIndex(Index):
     cdef int take_back(self, uint32_t slot, uint32_t choice) except -1 nogil
     cdef Signature signature_of_all(self) noexcept nogil
     cdef Signature bits_of(self, const uint32_t* node) noexcept nogil
-    cdef int place(self, const uint32_t* node, uint32_t slot, const Signature& signature, bint there) except -1 nogil
-    cdef int place_point(
-        self, uint32_t attribute, const uint32_t* at, Type type, uint32_t slot, const Signature& signature, bint there
-    ) except -1 nogil
-    cdef int place_booleans(
-        self, const uint32_t* node, uint32_t slot, const Signature& signature, bint there
-    ) except -1 nogil
-    cdef int place_range(
-        self, uint32_t attribute, NumberRange range, uint32_t slot, const Signature& signature, bint there
-    ) except -1 nogil
-    cdef int place_strings(
-        self, const uint32_t* node, uint32_t slot, const Signature& signature, bint there
-    ) except -1 nogil
 
     # What an engine may add: a choice of its own for a conjunction, and what an event finds by it.
     cdef int find_more(self, Probe probe) except -1 nogil
 
     cdef int find(self, Probe probe, uint32_t event) except -1 nogil
-    cdef int find_value(self, Probe probe, StringId attribute, size_t entry) except -1 nogil
-    cdef int find_point(self, Probe probe, const ListKey& point) except -1 nogil
-    cdef int try_all(self, Probe probe, uint32_t event, const vector[uint32_t]& slots) except -1 nogil
 
     cdef int learn_value(self, Probe probe, AttributeColumn* column, size_t entry) except -1 nogil
     cdef bint review(self, uint32_t steps) except -1 nogil

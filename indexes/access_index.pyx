@@ -8,37 +8,29 @@ values lead to, drops what asks for attributes that it lacks, and tries the rest
 
 from libc.math cimport INFINITY
 from libc.stdint cimport UINT32_MAX, uint32_t, uint64_t
-from libcpp.string cimport string
-from libcpp.string_view cimport string_view
 from libcpp.vector cimport vector
 
-from tamis.indexes.access_keys cimport (
-    NumberRange, double_of, is_parted, number_point, operand_point, range_above, range_below, range_of, small_point,
-    space_of_cell, upper_bound,
-)
+from tamis.indexes.access_finding cimport add_bits, find_point, find_value, point_of, try_all
+from tamis.indexes.access_keys cimport double_of, operand_point, upper_bound
 from tamis.indexes.access_lists cimport (
-    NO_LIST, NUMBERS_END, ONE_OF_SEVERAL, STRINGS_END, AccessLists, AttributeColumn, ListKey, Signature, after_prefix,
-    after_string, key_of_double, make_room,
+    ONE_OF_SEVERAL, AccessLists, AttributeColumn, ListKey, Signature, key_of_double, make_room,
 )
+from tamis.indexes.access_places cimport place_predicate
 from tamis.indexes.batch cimport EventBatch
 from tamis.indexes.index cimport Index
 from tamis.indexes.matching cimport Matching
 from tamis.indexes.normal_form cimport NormalForm
 from tamis.indexes.probe cimport Probe
 from tamis.indexes.selectivity cimport cost_of
-from tamis.indexes.small cimport Cell
 from tamis.indexes.truth cimport Value, number_at
 from tamis.indexes.vocabulary cimport NO_STRING, StringId
 from tamis.indexes.words cimport (
-    BETWEEN, BOOLEAN, CONJUNCTION, EQUAL, EXISTS, GREATER, GREATER_EQUAL, IN, LESS, LESS_EQUAL, MISSING, NOT_BETWEEN,
-    NOT_EQUAL, NOT_IN, PREDICATE, STARTS_WITH, STRING, Type, count_of, first_child, first_type, kind_of, operator_of,
-    predicate_size, words_of,
+    BETWEEN, BOOLEAN, CONJUNCTION, EQUAL, LESS, MISSING, NOT_BETWEEN, PREDICATE, STRING, count_of, first_child,
+    first_type, kind_of, operator_of, predicate_size,
 )
 
 # Predicates with ends in one leaf of a PS-Tree.
 cdef uint32_t LEAF_MAX = 16
-# How far ahead of their trial the words of candidates are fetched.
-cdef size_t AHEAD = 12
 # Of an attribute, values that are kept of those that were learned.
 cdef size_t SAMPLE = 256
 # After so many events the older half of what was learned counts half.
@@ -205,7 +197,7 @@ cdef class AccessIndex(Index):
             if choice == NEVER:
                 self.lists.always.insert(slot, signature)
             else:
-                self.place(self.leaves[choice], slot, signature, True)
+                place_predicate(self.lists, self.vocabulary.table, self.leaves[choice], slot, signature, True)
             return 0
         self.first_bits.clear()
         self.second_bits.clear()
@@ -220,7 +212,10 @@ cdef class AccessIndex(Index):
         self.form.mark_cover(self.second_bits.data())
         for index in range(self.form.cover_leaves.size()):
             signatures[index].second = self.form.cover_bits[index]
-            self.place(self.leaves[self.form.cover_leaves[index]], slot, signatures[index], True)
+            place_predicate(
+                self.lists, self.vocabulary.table, self.leaves[self.form.cover_leaves[index]], slot, signatures[index],
+                True,
+            )
         return 0
 
     cdef Signature signature_of_all(self) noexcept nogil:
@@ -254,95 +249,12 @@ cdef class AccessIndex(Index):
             self.lists.always.erase(slot)
         elif choice & COVER:
             for leaf in self.covers[choice ^ COVER]:
-                self.place(self.leaves[leaf], slot, Signature(0, 0), False)
+                place_predicate(self.lists, self.vocabulary.table, self.leaves[leaf], slot, Signature(0, 0), False)
             self.covers[choice ^ COVER].clear()
             self.covers[choice ^ COVER].shrink_to_fit()
             self.free_covers.push_back(choice ^ COVER)
         else:
-            self.place(self.leaves[choice], slot, Signature(0, 0), False)
-        return 0
-
-    cdef int place(self, const uint32_t* node, uint32_t slot, const Signature& signature, bint there) except -1 nogil:
-        """Puts a slot where an event that meets a predicate finds it, or takes it from there."""
-        cdef int relation = operator_of(node[0])
-        cdef Type type = first_type(node[0])
-        cdef uint32_t member
-        if relation == EXISTS:
-            if there:
-                self.lists.column(node[1]).any.insert(slot, signature)
-            else:
-                self.lists.column(node[1]).any.erase(slot)
-        elif relation == EQUAL:
-            self.place_point(node[1], node + 2, type, slot, signature, there)
-        elif relation == IN:
-            for member in range(node[2]):
-                self.place_point(node[1], node + 3 + member * words_of(type), type, slot, signature, there)
-        elif type == BOOLEAN:  # what differs from one is the other, if the other is not asked against, too
-            self.place_booleans(node, slot, signature, there)
-        elif type == STRING:
-            self.place_strings(node, slot, signature, there)
-        elif relation == NOT_EQUAL or relation == NOT_IN or relation == NOT_BETWEEN and not is_parted(node):
-            self.place_range(node[1], NumberRange(0, NUMBERS_END()), slot, signature, there)
-        elif relation == NOT_BETWEEN:
-            self.place_range(node[1], range_below(node), slot, signature, there)
-            self.place_range(node[1], range_above(node), slot, signature, there)
-        else:
-            self.place_range(node[1], range_of(node), slot, signature, there)
-        return 0
-
-    cdef int place_point(
-        self, uint32_t attribute, const uint32_t* at, Type type, uint32_t slot, const Signature& signature, bint there
-    ) except -1 nogil:
-        if there:
-            self.lists.insert_point(operand_point(attribute, at, type), slot, signature)
-        else:
-            self.lists.erase_point(operand_point(attribute, at, type), slot)
-        return 0
-
-    cdef int place_booleans(
-        self, const uint32_t* node, uint32_t slot, const Signature& signature, bint there
-    ) except -1 nogil:
-        """Of `!=` and `not in`."""
-        cdef const uint32_t* at = node + (3 if operator_of(node[0]) == NOT_IN else 2)
-        cdef uint32_t count = node[2] if operator_of(node[0]) == NOT_IN else 1, value
-        for value in range(2):
-            if at[0] != value and at[count - 1] != value:
-                self.place_point(node[1], &value, BOOLEAN, slot, signature, there)
-        return 0
-
-    cdef int place_range(
-        self, uint32_t attribute, NumberRange range, uint32_t slot, const Signature& signature, bint there
-    ) except -1 nogil:
-        if there:
-            self.lists.insert_numbers(attribute, range.first, range.end, slot, signature)
-        else:
-            self.lists.erase_numbers(attribute, range.first, range.end, slot)
-        return 0
-
-    cdef int place_strings(
-        self, const uint32_t* node, uint32_t slot, const Signature& signature, bint there
-    ) except -1 nogil:
-        cdef int relation = operator_of(node[0])
-        cdef string_view text = self.vocabulary.table.view(node[2])
-        cdef string first, end = STRINGS_END()
-        if relation == STARTS_WITH:
-            first = string(text.data(), text.size())
-            end = after_prefix(text)
-        elif relation == GREATER_EQUAL or relation == BETWEEN:
-            first = string(text.data(), text.size())
-        elif relation == GREATER:
-            first = after_string(text)
-        elif relation == LESS:
-            end = string(text.data(), text.size())
-        elif relation == LESS_EQUAL:
-            end = after_string(text)
-        if relation == BETWEEN:
-            end = after_string(self.vocabulary.table.view(node[3]))
-        if first < end:  # nothing is below the empty string
-            if there:
-                self.lists.insert_strings(node[1], first, end, slot, signature)
-            else:
-                self.lists.erase_strings(node[1], first, end, slot)
+            place_predicate(self.lists, self.vocabulary.table, self.leaves[choice], slot, Signature(0, 0), False)
         return 0
 
     # Matching.
@@ -374,64 +286,20 @@ cdef class AccessIndex(Index):
                 add_bits(&signature, self.lists.bits_of_value(attribute, point))
         probe.found.begin(signature)
         for point in probe.points:
-            self.find_point(probe, point)
+            find_point(self.lists, probe, point)
         for entry in range(begin, end):
             attribute = probe.translated(probe.batch.attributes[entry])
             if attribute != NO_STRING:
-                self.find_value(probe, attribute, entry)
+                find_value(self.lists, probe, attribute, entry)
         probe.found.list(self.lists.always)
         self.find_more(probe)
         probe.found.end()
-        self.try_all(probe, event, probe.found.single)
-        self.try_all(probe, event, probe.found.several)
+        try_all(self.store, probe, event, probe.found.single)
+        try_all(self.store, probe, event, probe.found.several)
         probe.leave(event)
         return 0
 
     cdef int find_more(self, Probe probe) except -1 nogil:
-        return 0
-
-    cdef int find_point(self, Probe probe, const ListKey& point) except -1 nogil:
-        cdef uint32_t number = self.lists.points.find(point)
-        if number != NO_LIST:
-            probe.found.list(self.lists.points[number])
-            if self.lists.points.uses(number) > 0:
-                probe.spaces.push_back(number)
-        return 0
-
-    cdef int find_value(self, Probe probe, StringId attribute, size_t entry) except -1 nogil:
-        """By other than points."""
-        cdef AttributeColumn* column = self.lists.column(attribute)
-        cdef Value value
-        cdef uint32_t cell
-        if column == NULL:
-            return 0
-        self.lists.find_any(column[0], probe.found)
-        if column.range_count() == 0 and column.cells_or_null() == NULL:
-            return 0
-        value = probe.batch.value_at(entry)
-        if value.type == STRING:
-            self.lists.find_string(column[0], string_view(value.data, value.size), probe.found)
-        elif value.type != BOOLEAN:
-            self.lists.find_number(column[0], double_of(value.number), probe.found)
-            if column.cells_or_null() != NULL:
-                cell = column.cells_or_null().of_key(key_of_double(double_of(value.number)))
-                if column.cells_or_null().uses[cell] > 0:
-                    probe.spaces.push_back(space_of_cell(self.lists.number_of(attribute), cell))
-        return 0
-
-    cdef int try_all(self, Probe probe, uint32_t event, const vector[uint32_t]& slots) except -1 nogil:
-        cdef size_t index, count = slots.size()
-        for index in range(count + 2 * AHEAD):
-            if index < count:
-                self.store.prefetch_place(slots[index])
-            if AHEAD <= index < count + AHEAD:
-                self.store.prefetch_words(slots[index - AHEAD])
-            if index >= 2 * AHEAD:
-                if event >= probe.hits.events():  # it was given up
-                    return 0
-                probe.expressions += 1
-                if probe.holds(self.store.words(slots[index - 2 * AHEAD]).data):
-                    probe.hits.add(event, self.store.id(slots[index - 2 * AHEAD]))
         return 0
 
     # Learning.
@@ -541,16 +409,3 @@ cdef class AccessIndex(Index):
             "always": self.lists.always.size(),
             "moved": self.moved,
         }
-
-
-cdef inline void add_bits(Signature* signature, Signature bits) noexcept nogil:
-    signature.first |= bits.first
-    signature.second |= bits.second
-
-
-cdef inline ListKey point_of(Probe probe, StringId attribute, size_t entry) noexcept nogil:
-    """Of the event in hand."""
-    cdef const Cell* cell = &probe.cells[attribute]
-    if cell.type == STRING or cell.type == BOOLEAN:
-        return small_point(attribute, <Type>cell.type, <uint32_t>cell.small)
-    return number_point(attribute, probe.batch.value_at(entry).number)

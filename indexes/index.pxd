@@ -58,7 +58,3 @@ cdef class Index:
     cdef int end_read(self, Matching matching) except -1
     cdef object matches_of(self, event, weights, bint scores)
     cdef object run(self, batch, first, ids_max, bint ordered, bint scores)
-    cdef object result(self, Matching matching, bint scores)
-    cdef int score(
-        self, Matching matching, const uint32_t[::1] ids, const uint64_t[::1] offsets, double[::1] scores
-    ) except -1 nogil

@@ -5,8 +5,7 @@ several threads may match at once; a write beside a match or another write is re
 """
 
 from cpython.number cimport PyNumber_Index
-from libc.stdint cimport UINT32_MAX, uint32_t, uint64_t
-from libc.string cimport memcpy
+from libc.stdint cimport UINT32_MAX, uint32_t
 from libcpp.vector cimport vector
 
 from time import monotonic
@@ -14,17 +13,17 @@ from types import MappingProxyType
 
 import numpy as np
 
-from tamis.indexes.errors import ExpressionError, IndexBroken, IndexBusy
-from tamis.indexes.expressions import DEFAULT_LIMITS, Expression as _Expression, parse
-from tamis.indexes.columnar import parse_many
-from tamis.indexes.matches import Matches
+from tamis.indexes.errors import IndexBroken, IndexBusy
+from tamis.indexes.expressions import DEFAULT_LIMITS
 
 from tamis.indexes.batch cimport EventBatch, batch_of_one
 from tamis.indexes.columnar cimport Expressions
 from tamis.indexes.expressions cimport Expression, translated
 from tamis.indexes.frozen cimport FrozenIndex
+from tamis.indexes.inputs cimport id_of, ids_of, parsed_items, parsed_of, parsed_texts
 from tamis.indexes.matching cimport Matching
 from tamis.indexes.ranking cimport best_of, joined
+from tamis.indexes.results cimport result_of
 from tamis.indexes.store cimport NO_SLOT, Base, ExpressionStore, Words
 from tamis.indexes.vocabulary cimport NO_STRING, StringId, StringTable, Vocabulary
 from tamis.indexes.words cimport Cursor, next_string
@@ -478,74 +477,11 @@ cdef class Index:
             if ordered:
                 with nogil:
                     matching.hits.sort()
-            result = self.result(matching, scores)
+            result = result_of(matching, self.store, scores)
             done = matching
             return result
         finally:
             self.end_read(done)
-
-    cdef object result(self, Matching matching, bint scores):
-        cdef uint32_t event, events = matching.hits.events()
-        cdef uint64_t at = 0
-        offsets = np.empty(events + 1, np.uint64)
-        ids = np.empty(matching.hits.total(), np.uint32)
-        cdef uint64_t[::1] offsets_view = offsets
-        cdef uint32_t[::1] ids_view = ids
-        cdef double[::1] scores_view
-        offsets_view[0] = 0
-        with nogil:
-            for event in range(events):
-                if matching.hits.list(event).size() > 0:
-                    memcpy(
-                        &ids_view[at], matching.hits.list(event).data(),
-                        matching.hits.list(event).size() * sizeof(uint32_t),
-                    )
-                at += matching.hits.list(event).size()
-                offsets_view[event + 1] = at
-        scored = None
-        if scores:
-            scored = np.empty(at, np.float64)
-            scores_view = scored
-            with nogil:
-                self.score(matching, ids_view, offsets_view, scores_view)
-        work = {"expressions": matching.expressions, "predicates": matching.predicates}
-        return Matches(offsets, ids, events, scored, work)
-
-    cdef int score(
-        self, Matching matching, const uint32_t[::1] ids, const uint64_t[::1] offsets, double[::1] scores
-    ) except -1 nogil:
-        cdef uint32_t event
-        cdef uint64_t at
-        for event in range(<uint32_t>(offsets.shape[0] - 1)):
-            if offsets[event] == offsets[event + 1]:
-                continue
-            matching.enter(event)
-            for at in range(offsets[event], offsets[event + 1]):
-                scores[at] = matching.score(self.store.words(self.store.find(ids[at])).data)
-            matching.leave(event)
-        return 0
-
-
-cdef uint32_t id_of(id) except? 0:
-    number = PyNumber_Index(id)
-    if not 0 <= number <= UINT32_MAX:
-        raise ValueError(f"an id is 0 to 2**32 - 1, not {number}")
-    return number
-
-
-cdef object ids_of(ids):
-    array = np.asarray(ids)
-    if array.ndim != 1:
-        raise ValueError(f"ids are in one dimension, not {array.ndim}")
-    if array.size == 0:
-        return np.empty(0, np.uint32)
-    if array.dtype.kind == "O":  # an int beyond 64 bits is among them, or what is no int
-        return np.array([id_of(item) for item in array], np.uint32)
-    if array.dtype.kind not in "ui":
-        raise TypeError(f"ids are integers, not {array.dtype}")
-    if array.min() < 0 or array.max() > UINT32_MAX:
-        raise ValueError(f"an id is 0 to 2**32 - 1; these go from {array.min()} to {array.max()}")
-    return np.ascontiguousarray(array, np.uint32)
 
 
 cdef bint ascend(const uint32_t[::1] ids) noexcept nogil:
@@ -570,31 +506,3 @@ cdef int translate(vector[uint32_t]* words, const vector[StringId]& own) except 
     while next_string(words.data(), words.size(), &cursor, &place):
         words[0][place] = own[words[0][place]]
     return 0
-
-
-cdef Expression parsed_of(expression, limits):
-    if isinstance(expression, str):
-        return parse(expression, limits)
-    if isinstance(expression, _Expression):
-        return expression
-    raise TypeError(f"an index takes an Expression or a str, not {type(expression).__name__}")
-
-
-cdef object parsed_texts(list texts, limits):
-    expressions, errors = parse_many(texts, limits)
-    if errors:
-        index, error = errors[0]
-        error.index = index
-        raise error
-    return expressions
-
-
-cdef list parsed_items(list items, limits):
-    parsed = []
-    for index, item in enumerate(items):
-        try:
-            parsed.append(parsed_of(item, limits))
-        except ExpressionError as error:
-            error.index = index
-            raise
-    return parsed

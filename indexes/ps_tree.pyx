@@ -28,6 +28,7 @@ from tamis.indexes.asked_values cimport array_of, values_of
 from tamis.indexes.columnar cimport Expressions
 from tamis.indexes.event_values cimport check_value, value_of
 from tamis.indexes.expressions cimport Expression
+from tamis.indexes.inputs cimport id_of
 from tamis.indexes.links cimport (
     NO_LINK, add_pieces, append_list_ids, append_number_ids, append_slots, append_string_ids, member_at, member_count,
     shared_key,
@@ -509,10 +510,3 @@ cdef Expression parsed_of(predicate):
     if isinstance(predicate, _Expression):
         return predicate
     raise TypeError(f"a predicate is a text, an Expression or a Predicate, not {type(predicate).__name__}")
-
-
-cdef uint32_t id_of(id) except? 0:
-    number = PyNumber_Index(id)
-    if not 0 <= number <= UINT32_MAX:
-        raise ValueError(f"an id is 0 to 2**32 - 1, not {number}")
-    return number
