@@ -17,7 +17,8 @@ from tamis.codecs.messages import EventFormat, Framing, TimeUnit
 PROTECTED = frozenset(
     {
         *("acks", "auto.offset.reset", "bootstrap.servers", "enable.auto.commit", "enable.auto.offset.store"),
-        *("enable.idempotence", "group.id", "group.protocol", "isolation.level", "transactional.id"),
+        *("enable.idempotence", "enable.partition.eof", "group.id", "group.instance.id", "group.protocol"),
+        *("isolation.level", "message.timeout.ms", "transaction.timeout.ms", "transactional.id"),
     }
 )
 
@@ -119,8 +120,8 @@ class BrokerSettings(Section):
     """In one transaction, at most, but for an event that has more."""
     batch_topics: int = Field(default=500, ge=1)
     """How many notification topics a transaction touches, at most, but for an event that has more."""
-    batch_milliseconds: float = Field(default=5.0, ge=0)
-    """How long a batch waits for more events, from its first one on."""
+    batch_output_bytes: int = Field(default=64 << 20, ge=1)
+    """Of events in the notifications of one transaction, at most, but for an event that has more."""
     rejected_share: float = Field(default=0.5, gt=0, le=1)
     """If more than this share of the last 1,000 events is rejected, that is a wrong schema: the broker stops."""
 

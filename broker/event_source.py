@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from tamis.broker.errors import BrokerError, ConflictError
 from tamis.broker.kafka import (
     LOG_WENT_BACK,
+    TOPIC_FORBIDDEN,
     Consumer,
     KafkaError,
     KafkaException,
@@ -39,6 +40,8 @@ class EventSource:
         self._next: dict[Place, int] = {}
         self._metadata: dict[Place, str] = {}
         self._held: list[Message] = []
+        self._gone: set[Place] = set()
+        """That went since the last poll began."""
         self._failure: BaseException | None = None
         self.assignments = 0
         """How often partitions came or went."""
@@ -60,14 +63,16 @@ class EventSource:
 
     def poll(self, seconds: float, most: int) -> list[Message]:
         """What is held back and what comes: the first of it in so many seconds, the rest if it is here already."""
-        if not self._held:
-            self._accept(self._client.poll(seconds))
+        self._gone.clear()
+        # Also where there is enough: it is in here that the client hears of partitions that come and go.
+        self._accept(self._client.poll(0 if self._held else seconds))
         if len(self._held) < most:
             self._accept(*self._client.consume(most - len(self._held), 0))
         return self._released(most)
 
     def gather(self, messages: list[Message], seconds: float, most: int) -> list[Message]:
         """These, as far as they are still owned, and what else comes in so many seconds."""
+        self._gone.clear()
         self._held[:0] = messages
         if len(self._held) < most:
             self._accept(*self._client.consume(most - len(self._held), seconds))
@@ -86,7 +91,10 @@ class EventSource:
             if place.offset < 0:
                 raise RebuildError(f"no offset is committed for {place.topic} [{place.partition}], which was begun")
             self._next[place.topic, place.partition] = place.offset
-            self._client.seek(place)
+            try:
+                self._client.seek(place)
+            except KafkaException as error:
+                refuse(error)
 
     def _released(self, most: int) -> list[Message]:
         if self._failure is not None:
@@ -95,6 +103,8 @@ class EventSource:
         return released
 
     def _accept(self, *messages: Message | None) -> None:
+        if self._failure is not None:
+            return
         for message in messages:
             if message is None:
                 continue
@@ -111,6 +121,8 @@ class EventSource:
     def _tell(self, message: Message, error: KafkaError) -> None:
         """Raise what the client cannot get over by itself."""
         match verdict(error):
+            case _ if error.code() in TOPIC_FORBIDDEN:
+                raise last_word(error)
             case Verdict.STOP:
                 raise last_word(error)
             case _ if error.code() in LOG_WENT_BACK:
@@ -126,6 +138,7 @@ class EventSource:
     def _assigned(self, client: Consumer, partitions: list[TopicPartition]) -> None:
         # What is raised here would not come out of the poll that this is called by.
         try:
+            self._refuse_returned(partitions)
             starts = self._committed(partitions)
             self._metadata |= {(at.topic, at.partition): at.metadata or "" for at in starts}
             fresh = [start for start in starts if start.offset < 0]
@@ -152,8 +165,15 @@ class EventSource:
         client.incremental_unassign(partitions)
         _LOG.warning("lost %s", _told(partitions))
 
+    def _refuse_returned(self, partitions: Iterable[TopicPartition]) -> None:
+        """One poll may still hand out what it had fetched before, beyond what was dropped when they went."""
+        if any((place.topic, place.partition) in self._gone for place in partitions):
+            raise RebuildError("partitions went and came back within one poll")
+
     def _forget(self, partitions: Iterable[TopicPartition]) -> None:
-        for place in {(partition.topic, partition.partition) for partition in partitions}:
+        places = {(partition.topic, partition.partition) for partition in partitions}
+        self._gone |= places
+        for place in places:
             self._next.pop(place, None)
             self._metadata.pop(place, None)
         self._held = [message for message in self._held if place_of(message) in self._next]

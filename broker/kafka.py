@@ -25,6 +25,7 @@ from confluent_kafka import (
 from confluent_kafka.admin import (
     AdminClient,
     ConfigResource,
+    NewPartitions,
     NewTopic,
     OffsetSpec,
     ResourceType,
@@ -46,6 +47,7 @@ __all__ = [
     "LOG_WENT_BACK",
     "TOO_LARGE",
     "TOO_OLD",
+    "TOPIC_FORBIDDEN",
     "TRANSACTION_SECONDS",
     "AdminClient",
     "ConfigResource",
@@ -55,6 +57,7 @@ __all__ = [
     "KafkaError",
     "KafkaException",
     "Message",
+    "NewPartitions",
     "NewTopic",
     "OffsetSpec",
     "Producer",
@@ -127,9 +130,11 @@ FORBIDDEN = frozenset(
     {
         *(KafkaError.GROUP_AUTHORIZATION_FAILED, KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED),
         *(KafkaError.CLUSTER_AUTHORIZATION_FAILED, KafkaError.SASL_AUTHENTICATION_FAILED),
+        KafkaError._AUTHENTICATION,  # noqa: SLF001
     }
 )
 """What no waiting mends, whoever asks. A topic's own authorization is not among them: one topic may be another's."""
+TOPIC_FORBIDDEN = frozenset({KafkaError.TOPIC_AUTHORIZATION_FAILED})
 _ADMIN_SECONDS = 10.0
 _PAUSE_SECONDS = 0.05
 _URL_SAFE = str.maketrans("+/", "-_")

@@ -1,7 +1,7 @@
 """Noticing that a layout is written, while working by another."""
 
 from tamis.broker.configuration import Settings
-from tamis.broker.kafka import TopicPartition, admin_client, consumer, end_offsets
+from tamis.broker.kafka import LOG_WENT_BACK, TopicPartition, admin_client, consumer, end_offsets
 
 _NO_GROUP = "tamis-layout"
 _AT_ONCE = 10
@@ -19,7 +19,10 @@ class LayoutWatch:
 
     def has_news(self) -> bool:
         """Whether one was written since this was made, or since `forget`. It waits for nothing."""
-        self._news = self._news or any(message.error() is None for message in self._client.consume(_AT_ONCE, 0))
+        for message in self._client.consume(_AT_ONCE, 0):
+            error = message.error()
+            # A log that went back has other records now.
+            self._news = self._news or error is None or error.code() in LOG_WENT_BACK
         return self._news
 
     def forget(self) -> None:

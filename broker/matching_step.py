@@ -30,6 +30,7 @@ class Bounds:
 
     notifications: int
     topics: int
+    bytes: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,11 +54,11 @@ def matched(state: SubscriptionState, decoder: EventDecoder, batch: MessageBatch
     decoded = decoder.decode(batch.parts, state.index.vocabulary)
     matches = state.index.match_batch(decoded.batch, ids_max=_IDS_MAX, scores=state.tells_scores)
     groups = grouped(matches, state.table)
-    events = min(matches.events, _events_within(groups, bounds))
+    columns = EventColumns.of(decoded, batch.parts)
+    events = min(matches.events, _events_within(groups, columns, bounds))
     whole = events == len(decoded)
     done = len(batch) if whole else int(decoded.positions[events])
     chosen = groups if whole else _until(groups, events)
-    columns = EventColumns.of(decoded, batch.parts)
     if state.table.format is NotificationFormat.JSON:
         columns = replace(columns, values=_as_json(decoder, batch, decoded, chosen))
     refusals = [refusal for refusal in decoded.refusals if refusal.position < done]
@@ -77,9 +78,12 @@ def notifications(
         first = part.end
 
 
-def _events_within(groups: Groups, bounds: Bounds) -> int:
+def _events_within(groups: Groups, columns: EventColumns, bounds: Bounds) -> int:
     """How many events fit; a great number if all that matched do."""
     ends = []
+    sizes = np.cumsum(np.array([len(value) for value in columns.values], np.int64)[groups.events])
+    if len(sizes) > 0 and sizes[-1] > bounds.bytes:
+        ends.append(int(groups.events[np.searchsorted(sizes, bounds.bytes, "right")]))
     if len(groups) > bounds.notifications:
         ends.append(int(groups.events[bounds.notifications]))
     _, firsts = np.unique(groups.subscribers, return_index=True)

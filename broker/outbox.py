@@ -2,10 +2,11 @@
 
 import logging
 import time
+from collections.abc import Callable
 
 from tamis.broker.configuration import KafkaSettings
 from tamis.broker.errors import InvalidError
-from tamis.broker.kafka import TOO_LARGE, KafkaException, TopicPartition, is_fatal, producer
+from tamis.broker.kafka import TOO_LARGE, KafkaException, TopicPartition, producer
 from tamis.broker.transactions import RebuildError, refuse_if_replaced, transact
 
 Headers = list[tuple[str, str | bytes | None]]
@@ -13,6 +14,10 @@ _CALL_SECONDS = 10.0
 _FULL_SECONDS = 30.0
 _FLUSH_SECONDS = 2.0
 _LOG = logging.getLogger(__name__)
+
+
+class TooLargeError(InvalidError):
+    """A record that the client does not take, however often it is tried."""
 
 
 class Outbox:
@@ -43,7 +48,7 @@ class Outbox:
             self._send_when_there_is_room(topic, value, key, headers, partition)
         except KafkaException as error:
             if error.args[0].code() in TOO_LARGE:
-                raise InvalidError(
+                raise TooLargeError(
                     f"A record of {len(value or b'')} bytes is too large for {topic}: {error.args[0].str()}. "
                     "Raise message.max.bytes of the client (kafka.extra) and of the topic."
                 ) from error
@@ -51,25 +56,26 @@ class Outbox:
 
     def commit(self, offsets: list[TopicPartition], group: object) -> bool:
         """Whether all that was sent is there now, with the offsets. Else it is to be aborted."""
-        try:
-            return transact(self._producer.send_offsets_to_transaction, offsets, group, _CALL_SECONDS) and transact(
-                self._producer.commit_transaction, _CALL_SECONDS
-            )
-        except RebuildError as error:
-            if error.error is not None:
-                refuse_if_replaced(error.error, self._began)
-            raise
+        return self._decided(
+            self._producer.send_offsets_to_transaction, offsets, group, _CALL_SECONDS
+        ) and self._decided(self._producer.commit_transaction, _CALL_SECONDS)
 
     def abort(self, cause: KafkaException | None = None) -> None:
         """Nothing of what was sent will be seen."""
         if cause is not None:
-            if is_fatal(cause.args[0]):
-                refuse_if_replaced(cause.args[0], self._began)
-                raise RebuildError(cause.args[0].str(), cause.args[0]) from cause
             _LOG.warning("a transaction must be aborted: %s", cause.args[0].str())
         # What is still under way would be dropped by the abort, and its sequence numbers be missed afterwards.
         self._producer.flush(_FLUSH_SECONDS)
-        transact(self._producer.abort_transaction, _CALL_SECONDS)
+        if not self._decided(self._producer.abort_transaction, _CALL_SECONDS):
+            raise RebuildError("a transaction could not be aborted")
+
+    def _decided(self, operation: Callable[..., object], *arguments: object) -> bool:
+        try:
+            return transact(operation, *arguments)
+        except RebuildError as error:
+            if error.error is not None:
+                refuse_if_replaced(error.error, self._began)
+            raise
 
     def _send_when_there_is_room(
         self, topic: str, value: bytes | None, key: bytes | None, headers: Headers | None, partition: int

@@ -56,8 +56,8 @@ class Outlets:
     def _learn(self) -> None:
         try:
             topics = self._admin.list_topics(timeout=_SECONDS).topics
-        except KafkaException:
-            return  # they are asked for again with the next one that is unknown
+        except KafkaException as error:
+            refuse(error)
         prefix = self._settings.names.notifications("")
         self._partitions |= {
             name.removeprefix(prefix): len(topic.partitions)

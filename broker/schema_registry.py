@@ -1,6 +1,7 @@
 """Schemas from a registry that speaks Confluent's protocol, as decoders ask for them."""
 
 from tamis.broker.configuration import RegistrySettings
+from tamis.broker.errors import UnreachableError
 from tamis.broker.kafka import registered_schema, registry_client
 from tamis.codecs.registry import RegisteredSchema
 
@@ -14,8 +15,11 @@ class ConfluentRegistry:
         self._client = registry_client(settings)
 
     def schema(self, schema_id: int) -> RegisteredSchema | None:
-        """None if the registry has no such schema; the client's own error if it does not answer."""
-        found = registered_schema(self._client, schema_id)
+        """None if the registry has no such schema; UnreachableError if it does not answer."""
+        try:
+            found = registered_schema(self._client, schema_id)
+        except Exception as error:  # whatever the client's HTTP library raises
+            raise UnreachableError(f"The schema registry does not tell schema {schema_id}: {error}") from error
         if found is None:
             return None
         kind = found.schema_type or _AVRO

@@ -7,14 +7,16 @@ from dataclasses import replace
 
 from tamis.broker.configuration import Settings
 from tamis.broker.errors import ConflictError, InvalidError, UnreachableError
+from tamis.broker.kafka import KafkaException
 from tamis.broker.layout_watch import LayoutWatch
 from tamis.broker.layouts import require_layout
+from tamis.broker.pace import Pace
 from tamis.broker.schema_registry import ConfluentRegistry
 from tamis.broker.slots import take_slot
 from tamis.broker.subscription_log import LogWentBackError, SubscriptionLog
 from tamis.broker.topics import require_topics
-from tamis.broker.transactions import RebuildError
-from tamis.broker.worker import Counts, Identity, Worker
+from tamis.broker.transactions import RebuildError, Verdict, last_word, verdict
+from tamis.broker.worker import Counts, Identity, Kept, Worker
 from tamis.codecs.event_decoder import EventDecoder
 from tamis.codecs.layout import Layout
 
@@ -52,18 +54,17 @@ class Service:
         self, settings: Settings, shard: int, slot: str | None, counts: Counts, must_stop: Callable[[], bool]
     ) -> None:
         self._settings = settings
-        self._counts = counts
         self._must_stop = must_stop
         self._shard = shard
         registry = None if settings.schema_registry is None else ConfluentRegistry(settings.schema_registry)
-        self._decoder = EventDecoder(registry=registry)
+        self._kept = Kept(EventDecoder(registry=registry), counts, Pace(settings.broker.batch_events))
         require_layout(settings)
         self._watch = LayoutWatch(settings)
         self._layout = self._newest_layout()
         self._slot = take_slot(settings.names.group(self._layout.number, shard), slot)
         _LOG.info("shard %d of %d, slot %s", shard, self._layout.shards, self._slot.name)
         try:
-            self._log = self._started_log()
+            self._log: SubscriptionLog | None = self._started_log()
         except BaseException:
             self._slot.close()
             raise
@@ -77,26 +78,37 @@ class Service:
                 self._work()
             except (RebuildError, UnreachableError) as error:
                 _LOG.warning("starting again with new clients: %s", error)
+            except KafkaException as error:
+                _LOG.warning("starting again with new clients: %s", error.args[0].str())
+                if verdict(error.args[0]) is Verdict.STOP:
+                    raise last_word(error.args[0]) from error
+                self._close_log()  # whose client it may have been
             except LogWentBackError as error:
                 _LOG.error("the subscription log went backwards, reading it again: %s", error)
-                self._log.close()
-                self._log = self._started_log()
+                self._close_log()
             if self._must_stop():
                 break
-            if self._watch.has_news():
-                self._take_layout()
             pause = _PAUSE_SECONDS[0] if time.monotonic() - began > longest else min(2 * pause, longest)
             time.sleep(pause)
 
     def close(self) -> None:
-        self._log.close()
+        self._close_log()
         self._slot.close()
         self._watch.close()
 
+    def _close_log(self) -> None:
+        if self._log is not None:
+            self._log.close()
+            self._log = None
+
     def _work(self) -> None:
         """Until it must stop, or a layout was written."""
+        if self._watch.has_news():
+            self._take_layout()
+        if self._log is None:
+            self._log = self._started_log()
         identity = Identity(self._layout, self._shard, self._slot.name)
-        worker = Worker(self._settings, identity, self._log, self._decoder, self._counts)
+        worker = Worker(self._settings, identity, self._log, self._kept)
         try:
             worker.run(lambda: self._must_stop() or self._watch.has_news())
         finally:
@@ -104,8 +116,8 @@ class Service:
 
     def _take_layout(self) -> None:
         """Go on with it if it only has more event topics, or other ids of them. ConflictError if it cuts work anew."""
-        self._watch.forget()
         newest = self._newest_layout()
+        self._watch.forget()
         old, new = (replace(layout, topics={}, starts=()) for layout in (self._layout, newest))
         if old != new:
             raise ConflictError(

@@ -1,8 +1,8 @@
 """Slots: names for the places that processes of a shard take, so that who comes back is known to Kafka.
 
-A process that returns under its old name takes its partitions back at once, and ends the transaction that its
-predecessor left open. So a name outlives a process, and no two processes may have one at the same time: on one machine
-a file lock sees to that, beyond it Kafka refuses the second.
+A process that returns under its old name ends at once the transaction that its predecessor left open. So a name
+outlives a process, and no two processes may have one at the same time: on one machine a file lock sees to that, beyond
+it Kafka ends what the older one does.
 """
 
 import errno

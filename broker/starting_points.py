@@ -5,8 +5,10 @@ from collections.abc import Sequence
 
 from tamis.broker.configuration import Settings
 from tamis.broker.errors import ConflictError
-from tamis.broker.kafka import TopicPartition
+from tamis.broker.kafka import KafkaException, TopicPartition, admin_client
+from tamis.broker.positions import START, resolved
 from tamis.broker.reading import BEGINNING, partitions_of, records
+from tamis.broker.transactions import refuse
 from tamis.codecs.errors import RecordError
 from tamis.codecs.layout import Layout
 from tamis.codecs.view import ViewRecord
@@ -25,6 +27,7 @@ class StartingPoints:
         self._settings = settings
         self._layout = layout
         self._shard = shard
+        self._admin = admin_client(settings.kafka)
 
     def choose(self, partitions: Sequence[TopicPartition]) -> None:
         """Set their offsets. ConflictError if events of one of them were matched before."""
@@ -32,12 +35,16 @@ class StartingPoints:
         starts = {(start.topic, start.partition): start.offset for start in self._layout.starts}
         for place in partitions:
             start = starts.get((place.topic, place.partition))
-            place.offset = BEGINNING if start is None else start
-        told = ", ".join(
-            f"{place.topic} [{place.partition}] from {'the beginning' if place.offset == BEGINNING else place.offset}"
-            for place in partitions
-        )
+            place.offset = self._beginning(place) if start is None else start
+        told = ", ".join(f"{place.topic} [{place.partition}] from {place.offset}" for place in partitions)
         _LOG.info("nothing was committed yet, starting %s", told)
+
+    def _beginning(self, place: TopicPartition) -> int:
+        """As a number: what is to be committed must be one."""
+        try:
+            return resolved(self._admin, place.topic, [place.partition], START)[place.partition]
+        except KafkaException as error:
+            refuse(error)
 
     def _refuse_lost(self, partitions: Sequence[TopicPartition]) -> None:
         asked = {(place.topic, place.partition) for place in partitions}

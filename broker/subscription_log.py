@@ -14,7 +14,9 @@ from dataclasses import dataclass
 from tamis.broker.configuration import Settings
 from tamis.broker.errors import UnreachableError
 from tamis.broker.kafka import (
+    FORBIDDEN,
     LOG_WENT_BACK,
+    TOPIC_FORBIDDEN,
     KafkaException,
     Message,
     TopicPartition,
@@ -27,6 +29,7 @@ from tamis.broker.kafka import (
 )
 from tamis.broker.reading import BEGINNING, partitions_known_to
 from tamis.broker.subscription_state import InvalidRecord, SubscriptionState
+from tamis.broker.transactions import last_word
 from tamis.codecs.layout import Layout
 from tamis.codecs.view import Position, View
 
@@ -34,7 +37,9 @@ _BATCH = 10_000
 _WAIT_SECONDS = 0.05
 _PATIENCE_SECONDS = 60.0
 _WARNING_SECONDS = 5.0
-_UNREPORTED_MAX = 10_000
+_UNREPORTED_MAX = 1_000
+_REPORTED_BYTES_MAX = 64 * 1024
+"""Of a record that is told whole: many may have to be remembered."""
 _NO_GROUP = "tamis-subscriptions"
 """It joins none; the client wants a name all the same."""
 
@@ -47,7 +52,7 @@ class LogWentBackError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class InvalidSubscription:
-    """A record of the log that is no subscription, as it came."""
+    """A record of the log that is no subscription, as it came; without its value, if that is large."""
 
     partition: int
     offset: int
@@ -134,6 +139,8 @@ class SubscriptionLog:
             try:
                 return end_offsets(self._admin, self.topic, self.partitions)
             except KafkaException as error:
+                if error.args[0].code() in FORBIDDEN | TOPIC_FORBIDDEN:
+                    raise last_word(error.args[0]) from error
                 if time.monotonic() > deadline:
                     raise UnreachableError(
                         f"The end of {self.topic} cannot be learnt: {error.args[0].str()}"
@@ -176,6 +183,8 @@ class SubscriptionLog:
             if offset_of(message) > reached.offset:
                 reached.offset = offset_of(message)
                 self._view = None
+        elif error.code() in FORBIDDEN | TOPIC_FORBIDDEN:
+            raise last_word(error)
         elif is_fatal(error):
             raise KafkaException(error)
         else:
@@ -189,7 +198,13 @@ class SubscriptionLog:
             at = record.position
             offset = offset_of(messages[at])
             _LOG.warning("invalid subscription at %s [%d] %d: %s", self.topic, partition, offset, record.detail)
-            self.invalid.append(InvalidSubscription(partition, offset, keys[at], values[at], record))
+            if len(self.invalid) == _UNREPORTED_MAX:
+                _LOG.error(
+                    "more than %d invalid subscriptions wait to be told: the oldest will not be", _UNREPORTED_MAX
+                )
+            value = values[at]
+            told = value if value is None or len(value) <= _REPORTED_BYTES_MAX else None
+            self.invalid.append(InvalidSubscription(partition, offset, keys[at], told, record))
         last = messages[-1]
         epoch = last.leader_epoch()
         reached = self._reached[partition]

@@ -12,7 +12,16 @@ from enum import Enum, auto
 from typing import NoReturn
 
 from tamis.broker.errors import BrokerError, ConflictError, InvalidError, UnreachableError
-from tamis.broker.kafka import FENCED, FORBIDDEN, TOO_OLD, TRANSACTION_SECONDS, KafkaError, KafkaException, is_fatal
+from tamis.broker.kafka import (
+    FENCED,
+    FORBIDDEN,
+    TOO_OLD,
+    TOPIC_FORBIDDEN,
+    TRANSACTION_SECONDS,
+    KafkaError,
+    KafkaException,
+    is_fatal,
+)
 
 _LOG = logging.getLogger(__name__)
 _BUDGET_SECONDS = 30.0
@@ -51,7 +60,7 @@ def last_word(error: KafkaError) -> BrokerError:
     """Why a process stops, for a human."""
     if error.code() in TOO_OLD:
         return InvalidError(f"Kafka 4.0 or newer is needed (the consumer protocol of KIP-848): {error.str()}.")
-    if error.code() in FORBIDDEN:
+    if error.code() in FORBIDDEN | TOPIC_FORBIDDEN:
         return InvalidError(f"Kafka forbids it: {error.str()}. Give this user the rights that docs/broker.md lists.")
     return UnreachableError(f"Kafka: {error.str()}.")
 

@@ -24,9 +24,11 @@ from tamis.broker.matching_step import Bounds, Matched, matched, notifications
 from tamis.broker.message_batch import MessageBatch
 from tamis.broker.outbox import Outbox
 from tamis.broker.outlets import Outlet, Outlets
+from tamis.broker.pace import Pace
 from tamis.broker.rejected_share import RejectedShare
 from tamis.broker.starting_points import StartingPoints
 from tamis.broker.subscription_log import SubscriptionLog
+from tamis.broker.transactions import RebuildError
 from tamis.broker.view_records import ViewRecords
 from tamis.codecs.errors import RecordError
 from tamis.codecs.event_decoder import EventDecoder
@@ -43,6 +45,8 @@ _MAINTENANCE_SECONDS = 0.002
 _TELLING_SECONDS = 10.0
 _METADATA_MAX = 4095
 """Kafka's bound on what is committed beside an offset."""
+_REJECTED_BYTES_MAX = 900_000
+"""Of a rejected record that is kept whole: Kafka's own default takes a bit more than a million bytes."""
 
 
 @dataclass(slots=True)
@@ -65,6 +69,15 @@ class Identity:
     slot: str
 
 
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What outlives the clients of one membership."""
+
+    decoder: EventDecoder
+    counts: Counts
+    pace: Pace
+
+
 class Worker:
     """Holds the clients of one membership; when they are of no more use, a new worker takes over."""
 
@@ -73,20 +86,21 @@ class Worker:
         settings: Settings,
         identity: Identity,
         log: SubscriptionLog,
-        decoder: EventDecoder,
-        counts: Counts,
+        kept: Kept,
     ) -> None:
         layout, shard, names = identity.layout, identity.shard, settings.names
         topics = sorted(topic for topic in layout.topics if topic != names.subscriptions)
         self._settings = settings
         self._identity = identity
         self._log = log
-        self._decoder = decoder
-        self._counts = counts
-        self._told = replace(counts)
+        self._decoder = kept.decoder
+        self._counts = kept.counts
+        self._told = replace(kept.counts)
         self._formats = {topic: section.format() for topic, section in settings.events.items()}
-        self._bounds = Bounds(settings.broker.batch_notifications, settings.broker.batch_topics)
-        self._limit = settings.broker.batch_events
+        self._bounds = Bounds(
+            settings.broker.batch_notifications, settings.broker.batch_topics, settings.broker.batch_output_bytes
+        )
+        self._pace = kept.pace
         self._reporter: Place = (topics[0], 0)
         self._views = ViewRecords(layout, shard, names.subscriptions)
         self._rejected = RejectedShare(settings.broker.rejected_share)
@@ -101,14 +115,13 @@ class Worker:
     def run(self, must_stop: Callable[[], bool]) -> None:
         """Until it must stop; what was begun is finished."""
         while not must_stop():
-            messages = self._source.poll(_IDLE_SECONDS, self._limit)
+            messages = self._source.poll(_IDLE_SECONDS, self._pace.limit)
             pause = self._committed_at + _MARKERS_SECONDS - time.monotonic()
             if messages and pause > 0:
-                messages = self._source.gather(messages, pause, self._limit)
+                messages = self._source.gather(messages, pause, self._pace.limit)
             self._follow_assignment()
-            messages = self._within_bytes(messages)
             if messages or self._has_reports():
-                self._process(messages)
+                self._process(self._within_bytes(messages), len(messages))
             else:
                 self._log.drain()
             self._log.state.index.maintain(_MAINTENANCE_SECONDS)
@@ -118,21 +131,27 @@ class Worker:
         """Leave the group; what is not committed is aborted by whoever comes under this name next."""
         self._consumer.close()
 
-    def _process(self, messages: Sequence[Message]) -> None:
+    def _process(self, messages: Sequence[Message], polled: int) -> None:
         view = self._log.catch_up()
         batch = MessageBatch.of(messages, self._formats)
         step = matched(self._log.state, self._decoder, batch, self._bounds)
         done = batch.messages[: step.done]
         self._source.hold_back(batch.messages[step.done :])
-        self._limit = self._next_limit(step.done, len(batch))
         verdicts = self._rejected.after(step.done, step.refusals)
         outlets = self._prepared_outlets(step)
-        if self._is_committed(done, step, view, outlets):
+        try:
+            is_committed = self._is_committed(done, step, view, outlets)
+        except RebuildError:
+            self._pace.failed(step.done)
+            raise
+        if is_committed:
+            self._pace.succeeded(step.done, polled)
             self._rejected.remember(verdicts)
             self._count(step)
         else:
             self._counts.aborted += 1
             self._views.forget()
+            time.sleep(self._pace.failed(step.done))
             self._source.rewind()
         self._committed_at = time.monotonic()
 
@@ -182,7 +201,13 @@ class Worker:
             topic, partition = place_of(message)
             if partition % shards == self._identity.shard:
                 rejection = Rejection(topic, partition, offset_of(message), refusal.reason, refusal.why)
-                self._outbox.send(self._settings.names.rejected, message.value(), message.key(), [*rejection.headers])
+                self._send_rejection(rejection, message.value(), message.key())
+
+    def _send_rejection(self, rejection: Rejection, value: bytes | None, key: bytes | None) -> None:
+        """As it came. Of what is too large, where it is must do: it came compressed, or in a topic that takes more."""
+        if len(value or b"") + len(key or b"") > _REJECTED_BYTES_MAX:
+            value = key = None
+        self._outbox.send(self._settings.names.rejected, value, key, [*rejection.headers])
 
     def _has_reports(self) -> bool:
         """Whether there are invalid subscriptions, and it is this process that tells of them.
@@ -201,7 +226,7 @@ class Worker:
                 rejection = Rejection(
                     self._log.topic, record.partition, record.offset, record.invalid.reason, record.invalid.detail
                 )
-                self._outbox.send(self._settings.names.rejected, record.value, record.key, [*rejection.headers])
+                self._send_rejection(rejection, record.value, record.key)
         ends.setdefault(self._reporter, self._source.position(self._reporter))
         return len(self._log.invalid)
 
@@ -252,11 +277,6 @@ class Worker:
                 self._source.hold_back(messages[count:])
                 return messages[:count]
         return messages
-
-    def _next_limit(self, done: int, given: int) -> int:
-        """How many messages to take: about as many as there was room for, so that few are decoded twice."""
-        most = self._settings.broker.batch_events
-        return max(1, min(most, 2 * done)) if done < given else min(most, 2 * self._limit)
 
     def _count(self, step: Matched) -> None:
         self._counts.events += step.events

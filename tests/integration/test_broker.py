@@ -244,12 +244,34 @@ def test_a_topic_that_is_added_is_matched_by_brokers_that_run(make_cluster: Make
         assert len(delivered(cluster, "ann", count=2)) == 2
 
 
+def test_a_partition_that_is_added_is_matched_from_its_beginning(make_cluster: MakeCluster) -> None:
+    cluster = make_cluster()
+    cluster.subscribe(Subscription("ann", "one", "a = 1"))
+    with running(cluster):
+        publish(cluster, {"a": 1})
+        assert len(delivered(cluster, "ann", count=1)) == 1
+        cluster.add_partition()
+        publish(cluster, {"a": 1}, partition=4)
+        assert len(delivered(cluster, "ann", count=2)) == 2
+
+
+def test_an_event_that_is_too_large_to_be_rejected_whole_is_rejected_by_its_place(make_cluster: MakeCluster) -> None:
+    cluster = make_cluster()
+    cluster.subscribe(Subscription("ann", "one", "a = 1"))
+    with running(cluster):
+        cluster.send(cluster.names.events, bytes(950_000), None, 0)
+        publish(cluster, {"a": 1})
+        assert len(delivered(cluster, "ann", count=1)) == 1
+        ((rejection, value),) = rejections(cluster, 1)
+    assert (rejection.offset, value) == (0, None)
+
+
 def test_two_processes_cannot_have_one_slot(make_cluster: MakeCluster) -> None:
     cluster = make_cluster()
     with running(cluster, slot="a"):
         time.sleep(1)
         with pytest.raises(ConflictError, match="Slot a"):
-            serve(cluster.settings, 0, "a", lambda: False)
+            serve(cluster.settings, 0, "a", deadline_passed())
 
 
 def test_a_newer_process_of_the_same_slot_on_another_machine_stays_and_the_older_says_why(

@@ -12,8 +12,10 @@ from pathlib import Path
 from typing import Self
 
 from broker_process import Faults, Plan
+from processes import soon
 from tamis.broker.configuration import Settings
 from tamis.broker.kafka import (
+    NewPartitions,
     NewTopic,
     TopicPartition,
     admin_client,
@@ -46,6 +48,7 @@ class Cluster:
         self._producer = producer(settings.kafka)
         self._admin = admin_client(settings.kafka)
         self._lock = threading.Lock()
+        self._event_partitions = _EVENT_PARTITIONS
 
     def __enter__(self) -> Self:
         return self
@@ -95,8 +98,19 @@ class Cluster:
         self.flush()
 
     def renew_producer(self) -> None:
-        """Where a partition has lost records, its producers have to begin anew."""
+        """Where a partition has lost records its producers have to begin anew, and they know of no new partition."""
         self._producer = producer(self.settings.kafka)
+
+    def add_partition(self) -> None:
+        """To the event topic."""
+        self._event_partitions += 1
+        new = NewPartitions(self.names.events, self._event_partitions)
+        self._admin.create_partitions([new])[self.names.events].result()
+        assert soon(lambda: self._event_partitions in self._counts())
+        self.renew_producer()
+
+    def _counts(self) -> set[int]:
+        return {len(self._admin.list_topics(self.names.events, timeout=_SECONDS).topics[self.names.events].partitions)}
 
     def await_topics(self, topics: Iterable[str]) -> None:
         """Until they are there, whoever makes them."""
@@ -138,7 +152,7 @@ class Cluster:
         """Whether the group has committed the end of every event partition, in so many seconds."""
         deadline = time.monotonic() + seconds
         group = self.names.group(self.layout.number, 0)
-        partitions = range(_EVENT_PARTITIONS)
+        partitions = range(self._event_partitions)
         client = consumer(self.settings.kafka, group)
         try:
             while True:

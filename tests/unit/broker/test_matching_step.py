@@ -68,9 +68,10 @@ def messages_of(values: list[int | None], topics: list[str]) -> list[Record]:
     st.lists(st.tuples(st.none() | st.integers(0, 9), st.sampled_from(["events", "more"])), max_size=25),
     st.integers(1, 12),
     st.integers(1, 5),
+    st.integers(1, 500),
 )
 def test_however_a_batch_is_cut_each_event_is_told_once(
-    given_events: list[tuple[int | None, str]], most_notifications: int, most_topics: int
+    given_events: list[tuple[int | None, str]], most_notifications: int, most_topics: int, most_bytes: int
 ) -> None:
     subscriptions = [Subscription(f"s{at}", "one", f"a between {at} and {at + 4}") for at in range(6)]
     state = state_of(*subscriptions)
@@ -79,7 +80,7 @@ def test_however_a_batch_is_cut_each_event_is_told_once(
     told: list[tuple[str, int, str]] = []
     refused = 0
     decoder = EventDecoder()
-    bounds = Bounds(most_notifications, most_topics)
+    bounds = Bounds(most_notifications, most_topics, most_bytes)
     while left:
         batch = MessageBatch.of(left, {})  # type: ignore[arg-type]
         step = matched(state, decoder, batch, bounds)
@@ -107,7 +108,7 @@ def test_however_a_batch_is_cut_each_event_is_told_once(
 @pytest.mark.parametrize("scores", [False, True])
 def test_scores_are_told_where_they_are_asked_for(scores: bool) -> None:  # noqa: FBT001
     state = state_of(Subscription("ann", "one", "a = 1 weight 2", scores=scores), Subscription("bob", "one", "a = 1"))
-    step = matched(state, EventDecoder(), MessageBatch.of(messages_of([1], ["events"]), {}), Bounds(10, 10))  # type: ignore[arg-type]
+    step = matched(state, EventDecoder(), MessageBatch.of(messages_of([1], ["events"]), {}), Bounds(10, 10, 1000))  # type: ignore[arg-type]
     names = state.subscriber_names(step.groups.subscribers.tolist())
     told: Mapping[str, float | None] = {
         names[number].decode(): Notification.decode(value).matches[0].score

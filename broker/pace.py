@@ -1,0 +1,28 @@
+"""How much one transaction takes: as much as it may, and less and less where one cannot pass.
+
+What fails is tried again in smaller parts, ever later: so an event that can never pass ends up alone, and costs little.
+"""
+
+_PAUSE_SECONDS = 0.01
+_PAUSE_SECONDS_MAX = 5.0
+
+
+class Pace:
+    """Outlives clients, since a transaction that cannot pass may cost them."""
+
+    def __init__(self, most: int) -> None:
+        self.limit = most
+        """How many events to take."""
+        self._most = most
+        self._failures = 0
+
+    def succeeded(self, done: int, polled: int) -> None:
+        """So many of those polled were committed: there was room for no more, if those are fewer."""
+        self._failures = 0
+        self.limit = max(1, min(self._most, 2 * done if done < polled else 2 * self.limit))
+
+    def failed(self, done: int) -> float:
+        """For how many seconds to wait before the next try."""
+        self._failures += 1
+        self.limit = max(1, done // 2)
+        return min(_PAUSE_SECONDS_MAX, _PAUSE_SECONDS * 2.0**self._failures)

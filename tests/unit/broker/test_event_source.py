@@ -1,0 +1,125 @@
+"""What happens inside one poll, which a real Kafka does too rarely to be waited for."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tamis.broker.event_source import EventSource
+from tamis.broker.kafka import TopicPartition
+from tamis.broker.transactions import RebuildError
+
+
+class Record:
+    def __init__(self, offset: int) -> None:
+        self._offset = offset
+
+    def error(self) -> None:
+        return None
+
+    def topic(self) -> str:
+        return "events"
+
+    def partition(self) -> int:
+        return 0
+
+    def offset(self) -> int:
+        return self._offset
+
+
+class Client:
+    """Hands out what it is told, and calls back in the midst of it, as librdkafka's consumer does."""
+
+    def __init__(self) -> None:
+        self.on: dict[str, Callable[..., None]] = {}
+        self.committed_offset = 5
+        self.next: list[tuple[list[Record], Callable[[], None] | None]] = []
+
+    def subscribe(self, _topics: list[str], **on: Callable[..., None]) -> None:
+        self.on = on
+
+    def committed(self, partitions: list[TopicPartition], _seconds: float) -> list[TopicPartition]:
+        return [TopicPartition(at.topic, at.partition, self.committed_offset) for at in partitions]
+
+    def incremental_assign(self, _partitions: list[TopicPartition]) -> None:
+        pass
+
+    incremental_unassign = incremental_assign
+
+    def assign(self) -> None:
+        self.on["on_assign"](self, [TopicPartition("events", 0)])
+
+    def revoke(self) -> None:
+        self.on["on_revoke"](self, [TopicPartition("events", 0)])
+
+    def poll(self, _seconds: float) -> Record | None:
+        found = self.consume(1, 0)
+        return found[0] if found else None
+
+    def consume(self, _most: int, _seconds: float) -> list[Record]:
+        if not self.next:
+            return []
+        records, call = self.next.pop(0)
+        if call is not None:
+            call()
+        return records
+
+
+def source_of(client: Any) -> EventSource:
+    source = EventSource(client, ["events"], lambda _partitions: None)
+    client.assign()
+    return source
+
+
+def test_what_is_fetched_twice_is_handed_out_once() -> None:
+    client = Client()
+    source = source_of(client)
+    client.next = [([Record(5)], None), ([Record(6), Record(5), Record(6), Record(7)], None)]
+    assert [message.offset() for message in source.poll(0, 10)] == [5, 6, 7]
+
+
+def test_partitions_that_go_and_come_back_within_one_poll_lose_nothing() -> None:
+    client = Client()
+    source = source_of(client)
+
+    def turn() -> None:
+        client.revoke()
+        client.assign()
+
+    client.next = [([Record(5)], None), ([Record(6), Record(7)], turn)]
+    with pytest.raises(RebuildError, match="went and came back"):
+        source.poll(0, 10)
+
+
+def test_partitions_that_come_back_later_begin_where_they_were_committed() -> None:
+    client = Client()
+    source = source_of(client)
+    client.next = [([Record(5)], None), ([Record(6)], None)]
+    assert len(source.poll(0, 10)) == 2
+    client.revoke()
+    assert source.poll(0, 10) == []
+    client.assign()
+    client.next = [([Record(5)], None), ([Record(6)], None)]
+    assert [message.offset() for message in source.poll(0, 10)] == [5, 6]
+
+
+def test_what_is_held_back_comes_first_and_goes_with_its_partition() -> None:
+    client = Client()
+    source = source_of(client)
+    client.next = [([Record(5)], None), ([Record(6)], None)]
+    messages = source.poll(0, 10)
+    source.hold_back(messages[1:])
+    assert source.position(("events", 0)) == 6
+    assert source.poll(0, 10) == messages[1:]
+    source.hold_back(messages)
+    client.revoke()
+    assert source.poll(0, 10) == []
+
+
+def test_where_enough_is_held_back_the_client_still_hears_of_partitions_that_go() -> None:
+    client = Client()
+    source = source_of(client)
+    client.next = [([Record(5)], None), ([Record(6)], None)]
+    source.hold_back(source.poll(0, 10))
+    client.next = [([], client.revoke)]
+    assert source.poll(0, 1) == []
