@@ -134,7 +134,7 @@ def measure_rates(report: Report, settings: Settings, layout: Layout, log: Subsc
         watch = Watch(plan.events)
         seconds = Counter()
         with watched(seconds):
-            worker.run(partial(watch.has_counted, counts))
+            worker.run(partial(watch.has_counted, counts, seconds))
         worker.close()
         report.row(
             "Events a second",
@@ -167,7 +167,9 @@ class Watch:
         self.processor_share = (time.process_time() - self._processor) / (self._ended - self._began)
         return True
 
-    def has_counted(self, counts: Counts) -> bool:
+    def has_counted(self, counts: Counts, seconds: Counter[str]) -> bool:
+        if counts.events == 0:
+            seconds.clear()
         return self.is_done(counts.events)
 
     @property
