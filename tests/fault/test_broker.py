@@ -160,7 +160,7 @@ def disturb(cluster: Cluster, seconds: float, faults: Faults, broken: str) -> No
 def test_two_processes_that_are_killed_and_frozen_deliver_everything_once(stack: LocalStack, tmp_path: Path) -> None:
     faults = Faults(abort_every=20, kill_share=0.03)
     # Bounds that are met, so that messages are held back when partitions go and transactions fail.
-    bounded = BrokerSettings(batch_topics=6, batch_notifications=100, batch_bytes=3000)
+    bounded = BrokerSettings(batch_notifications=100, batch_bytes=3000)
     with Cluster(stack.settings.model_copy(update={"broker": bounded}), "killed", tmp_path) as cluster:
         outcome = run(cluster, SECONDS, faults)
         told = {
