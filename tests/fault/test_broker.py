@@ -151,8 +151,11 @@ def disturb(cluster: Cluster, seconds: float, faults: Faults, broken: str) -> No
             process.send_signal(signal.SIGSTOP)
             time.sleep(chance.choice((0.3, 2.0, 8.0)))
             process.send_signal(signal.SIGCONT)
+    # From now on none dies by itself, since nobody would start it again.
     for slot, process in list(cluster.processes.items()):
-        if process.poll() is not None:
+        if faults.kill_share or process.poll() is not None:
+            process.kill()
+            process.wait()
             cluster.start(slot, faults=Faults(), broken=broken)
 
 
