@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable, Sequence
 from tamis.broker.errors import BrokerError, ConflictError
 from tamis.broker.kafka import (
     LOG_WENT_BACK,
-    TOPIC_FORBIDDEN,
     Consumer,
     KafkaError,
     KafkaException,
@@ -20,7 +19,7 @@ from tamis.broker.kafka import (
     offset_of,
     place_of,
 )
-from tamis.broker.transactions import RebuildError, Verdict, last_word, refuse, verdict
+from tamis.broker.transactions import RebuildError, Verdict, is_forbidden, last_word, refuse, verdict
 
 _COMMITTED_SECONDS = 30.0
 _LOG = logging.getLogger(__name__)
@@ -120,20 +119,16 @@ class EventSource:
 
     def _tell(self, message: Message, error: KafkaError) -> None:
         """Raise what the client cannot get over by itself."""
-        match verdict(error):
-            case _ if error.code() in TOPIC_FORBIDDEN:
-                raise last_word(error)
-            case Verdict.STOP:
-                raise last_word(error)
-            case _ if error.code() in LOG_WENT_BACK:
-                raise ConflictError(
-                    f"Events of {message.topic()} [{message.partition()}] are gone that were not matched: "
-                    f"{error.str()}. tamis topics set-start says where to go on."
-                )
-            case _ if is_fatal(error):
-                raise RebuildError(error.str())
-            case _:
-                _LOG.warning("while polling events: %s", error.str())
+        if is_forbidden(error) or verdict(error) is Verdict.STOP:
+            raise last_word(error)
+        if error.code() in LOG_WENT_BACK:
+            raise ConflictError(
+                f"Events of {message.topic()} [{message.partition()}] are gone that were not matched: "
+                f"{error.str()}. tamis topics set-start says where to go on."
+            )
+        if is_fatal(error):
+            raise RebuildError(error.str())
+        _LOG.warning("while polling events: %s", error.str())
 
     def _assigned(self, client: Consumer, partitions: list[TopicPartition]) -> None:
         # What is raised here would not come out of the poll that this is called by.

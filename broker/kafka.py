@@ -5,8 +5,7 @@ The settings here are what exactly-once delivery rests on, so they are no caller
 """
 
 import logging
-import time
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -79,7 +78,6 @@ __all__ = [
     "producer",
     "registered_schema",
     "registry_client",
-    "topic_ids",
 ]
 
 PropertyValue = str | int | float | bool
@@ -136,9 +134,6 @@ FORBIDDEN = frozenset(
 """What no waiting mends, whoever asks. A topic's own authorization is not among them: one topic may be another's."""
 TOPIC_FORBIDDEN = frozenset({KafkaError.TOPIC_AUTHORIZATION_FAILED})
 _ADMIN_SECONDS = 10.0
-_PAUSE_SECONDS = 0.05
-_URL_SAFE = str.maketrans("+/", "-_")
-"""Kafka's own tools print topics' ids in base64 as URLs have it, and the client in the other one."""
 EARLIEST: OffsetSpec = OffsetSpec.earliest()  # type: ignore[no-untyped-call]
 LATEST: OffsetSpec = OffsetSpec.latest()  # type: ignore[no-untyped-call]
 
@@ -224,19 +219,6 @@ def offset_of(message: Message) -> int:
     if offset is None:
         raise ValueError("a message that was not received has no offset")
     return offset
-
-
-def topic_ids(admin: AdminClient, topics: Collection[str], patience: float = 0.0) -> dict[str, str]:
-    """As Kafka prints them. KafkaException if there is no such topic, nor, for one made just now, a bit later."""
-    deadline = time.monotonic() + patience
-    while True:
-        futures = admin.describe_topics(TopicCollection(list(topics)), request_timeout=_ADMIN_SECONDS)
-        try:
-            return {topic: str(future.result().topic_id).translate(_URL_SAFE) for topic, future in futures.items()}
-        except KafkaException as error:
-            if error.args[0].code() != KafkaError.UNKNOWN_TOPIC_OR_PART or time.monotonic() > deadline:
-                raise
-            time.sleep(_PAUSE_SECONDS)
 
 
 def headers_of(message: Message) -> list[tuple[str, bytes]]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from tamis.broker.configuration import Settings
 from tamis.broker.kafka import KafkaException, admin_client
 from tamis.broker.notification_topics import ensure_notification_topics
-from tamis.broker.partitions import murmur2
+from tamis.broker.partitions import partition_of
 from tamis.broker.transactions import refuse
 
 _SECONDS = 10.0
@@ -21,9 +21,7 @@ class Outlet:
 
     def partition(self, source: str, number: int) -> int:
         """Where the notifications of an event's partition go: always to the same, so that they keep their order."""
-        if self.partitions == 1:
-            return 0
-        return (murmur2(f"{source}/{number}".encode()) & 0x7FFFFFFF) % self.partitions
+        return partition_of(f"{source}/{number}", self.partitions)
 
 
 class Outlets:

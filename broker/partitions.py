@@ -8,9 +8,9 @@ _WORD = 0xFFFFFFFF
 
 
 @lru_cache(maxsize=65_536)
-def partition_of(subscriber: str, partitions: int) -> int:
+def partition_of(key: str, partitions: int) -> int:
     """As Java's default partitioner has it for this key."""
-    return (murmur2(subscriber.encode()) & 0x7FFFFFFF) % partitions
+    return (murmur2(key.encode()) & 0x7FFFFFFF) % partitions
 
 
 def murmur2(data: bytes) -> int:

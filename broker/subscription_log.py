@@ -14,9 +14,7 @@ from dataclasses import dataclass
 from tamis.broker.configuration import Settings
 from tamis.broker.errors import UnreachableError
 from tamis.broker.kafka import (
-    FORBIDDEN,
     LOG_WENT_BACK,
-    TOPIC_FORBIDDEN,
     KafkaException,
     Message,
     TopicPartition,
@@ -27,9 +25,9 @@ from tamis.broker.kafka import (
     is_fatal,
     offset_of,
 )
-from tamis.broker.reading import BEGINNING, partitions_known_to
+from tamis.broker.reading import BEGINNING
 from tamis.broker.subscription_state import InvalidRecord, SubscriptionState
-from tamis.broker.transactions import last_word
+from tamis.broker.transactions import is_forbidden, last_word
 from tamis.codecs.layout import Layout
 from tamis.codecs.view import Position, View
 
@@ -81,8 +79,6 @@ class SubscriptionLog:
         self._layout = layout
         self._settings = settings.kafka
         self._admin = admin_client(settings.kafka)
-        # A new client that is asked for offsets first may take seconds for its first answer.
-        partitions_known_to(self._admin, settings.kafka, self.topic)
         self._reached = {partition: _Reached(0) for partition in self.partitions}
         self._view: View | None = None
         self._client = consumer(settings.kafka, _NO_GROUP, {"enable.partition.eof": True})
@@ -128,18 +124,16 @@ class SubscriptionLog:
                 _LOG.warning("%s. %s", self._told(behind, ends), _STALLED)
         return self.view
 
-    def drain(self) -> int:
-        """Apply what is here already, without asking for more; how many records that was."""
-        before = self.applied
+    def drain(self) -> None:
+        """Apply what is here already, without asking for more."""
         self._apply(self._take(0))
-        return self.applied - before
 
     def _ends(self, deadline: float) -> Mapping[int, int]:
         while True:
             try:
                 return end_offsets(self._admin, self.topic, self.partitions)
             except KafkaException as error:
-                if error.args[0].code() in FORBIDDEN | TOPIC_FORBIDDEN:
+                if is_forbidden(error.args[0]):
                     raise last_word(error.args[0]) from error
                 if time.monotonic() > deadline:
                     raise UnreachableError(
@@ -183,7 +177,7 @@ class SubscriptionLog:
             if offset_of(message) > reached.offset:
                 reached.offset = offset_of(message)
                 self._view = None
-        elif error.code() in FORBIDDEN | TOPIC_FORBIDDEN:
+        elif is_forbidden(error):
             raise last_word(error)
         elif is_fatal(error):
             raise KafkaException(error)

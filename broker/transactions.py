@@ -56,11 +56,16 @@ def verdict(error: KafkaError) -> Verdict:
     return Verdict.RETRY if error.retriable() else Verdict.REBUILD
 
 
+def is_forbidden(error: KafkaError) -> bool:
+    """Also where it is about a topic: for whoever cannot do without that one."""
+    return error.code() in FORBIDDEN | TOPIC_FORBIDDEN
+
+
 def last_word(error: KafkaError) -> BrokerError:
     """Why a process stops, for a human."""
     if error.code() in TOO_OLD:
         return InvalidError(f"Kafka 4.0 or newer is needed (the consumer protocol of KIP-848): {error.str()}.")
-    if error.code() in FORBIDDEN | TOPIC_FORBIDDEN:
+    if is_forbidden(error):
         return InvalidError(f"Kafka forbids it: {error.str()}. Give this user the rights that docs/broker.md lists.")
     return UnreachableError(f"Kafka: {error.str()}.")
 

@@ -6,7 +6,8 @@ import pytest
 from clusters import Cluster, made_cluster, remove_cluster
 from stacks import chosen_kind, running_stack
 from tamis.broker.configuration import Settings
-from tamis.broker.kafka import AdminClient, NewTopic, admin_client, topic_ids
+from tamis.broker.kafka import AdminClient, NewTopic, admin_client
+from tamis.broker.topic_facts import awaited_facts
 from tamis.indexes.limits import Limits
 
 
@@ -37,7 +38,7 @@ def make_topic(admin: AdminClient) -> Iterator[Callable[..., str]]:
         name = f"test-{uuid.uuid4().hex[:12]}"
         properties = {key.replace("_", "."): value for key, value in config.items()}
         admin.create_topics([NewTopic(name, partitions, config=properties)])[name].result()
-        topic_ids(admin, [name], patience=30.0)  # one that is so new may not be known to be there yet
+        awaited_facts(admin, [name], 30.0)  # one that is so new may not be known to be there yet
         made.append(name)
         return name
 
