@@ -2,6 +2,9 @@
 
 A view has two spellings. As the header `tamis-view` and in the metadata of offsets it is text, since the latter must
 be; as a record of `tamis.views` it is Avro, with the events that it was good for.
+
+An event with matches of more subscribers than one transaction takes goes out in several, in the order of the
+subscribers' names. `Progress` is how far that is, `ViewRecord.after` where another view took over in the middle.
 """
 
 import re
@@ -15,6 +18,8 @@ from tamis.codecs.errors import RecordError
 _SCHEMA = released.newest("View")
 _VERSION = "1"
 _TEXT_MAX = 1 << 20
+_METADATA_MAX = 4095
+"""Kafka's bound on what is committed beside an offset."""
 _LAYOUT = re.compile(r"0|[1-9][0-9]{0,9}", re.ASCII)
 _POSITION = re.compile(r"(0|[1-9][0-9]{0,9}):(0|[1-9][0-9]{0,18}):(-1|0|[1-9][0-9]{0,9})", re.ASCII)
 
@@ -69,6 +74,30 @@ class View:
 
 
 @dataclass(frozen=True, slots=True)
+class Progress:
+    """What is committed beside an offset: the view that the events before it were matched at, and what is done of it.
+
+    As text, within what Kafka keeps: a view that is too long for it is left out, and its place stays empty.
+    """
+
+    view: View | None = None
+    after: str = ""
+    """Of the event at the offset itself, notifications went to the subscribers up to this one. Empty: to none."""
+
+    @property
+    def text(self) -> str:
+        view = "" if self.view is None else self.view.text
+        mark = f"|{self.after}" if self.after else ""
+        return view + mark if len(view) + len(mark) <= _METADATA_MAX else mark
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Nothing is known where nothing was committed, or what others did. RecordError if it is of a newer version."""
+        view, _, after = text.partition("|")
+        return cls(View.parse(view) if view else None, after)
+
+
+@dataclass(frozen=True, slots=True)
 class ViewRecord:
     """That events of a partition, from an offset on, were matched at a view; it holds until the next one."""
 
@@ -82,6 +111,9 @@ class ViewRecord:
     subscriptions_id: str
     """The id of the subscription topic."""
     view: View
+    after: str = ""
+    """Of the first event only the subscribers behind this one, by their names' bytes: the others came under the view
+    before, in transactions of their own. Empty: all of them."""
 
     @property
     def key(self) -> bytes:

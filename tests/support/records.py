@@ -68,7 +68,7 @@ _BUILT: dict[str, SearchStrategy[Any]] = {
         starts=st.lists(st.builds(Start, TEXTS, INTS, LONGS), max_size=3),
         rules=TEXTS,
     ),
-    "View": st.builds(ViewRecord, INTS, TEXTS, TEXTS, INTS, LONGS, TEXTS, TEXTS, _VIEWS),
+    "View": st.builds(ViewRecord, INTS, TEXTS, TEXTS, INTS, LONGS, TEXTS, TEXTS, _VIEWS, TEXTS),
     "Undelivered": st.builds(Undelivered, TEXTS, TEXTS, TEXTS, st.binary(), TEXTS, st.booleans()),
 }
 

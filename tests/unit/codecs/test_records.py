@@ -21,7 +21,7 @@ from tamis.codecs.layout import Layout, Start
 from tamis.codecs.messages import EventFormat, Framing, Messages
 from tamis.codecs.rendering import rendered
 from tamis.codecs.subscription import Subscription, default_name, parsed_key
-from tamis.codecs.view import Position, View, ViewRecord
+from tamis.codecs.view import Position, Progress, View, ViewRecord
 from tamis.indexes.errors import EventError
 from tamis.indexes.limits import Limits
 
@@ -156,6 +156,32 @@ class TestView:
         record = ViewRecord(1, "events", "id", 7, 99, "rules", "other id", View(3, [Position(1, 2, 3)]))
         assert record.key == b"1/events/7"
         assert ViewRecord.decode(record.encode()) == record
+
+
+class TestProgress:
+    @pytest.mark.parametrize(
+        ("progress", "text"),
+        [
+            (Progress(), ""),
+            (Progress(View(3, [Position(1, 2, 3)])), "1;3;1:2:3"),
+            (Progress(View(3, [Position(1, 2, 3)]), "ann.b-1"), "1;3;1:2:3|ann.b-1"),
+            (Progress(None, "ann"), "|ann"),
+        ],
+    )
+    def test_it_is_text_beside_an_offset(self, progress: Progress, text: str) -> None:
+        assert progress.text == text
+        assert Progress.parse(text) == progress
+
+    def test_a_view_without_room_is_left_out_and_the_subscriber_is_not(self) -> None:
+        """Forgetting the view costs a check, forgetting the subscriber would send twice."""
+        long = View(3, [Position(number, 1 << 40, 3) for number in range(1000)])
+        assert Progress(long).text == ""
+        assert Progress.parse(Progress(long, "ann").text) == Progress(None, "ann")
+
+    @pytest.mark.parametrize("text", ["2;3;1:2:3", "1;x|ann", "anything"])
+    def test_what_is_no_progress_is_refused(self, text: str) -> None:
+        with pytest.raises(RecordError):
+            Progress.parse(text)
 
 
 class TestHeaders:
