@@ -5,7 +5,7 @@ time for one that does not exist, and would then read everything again, or lose 
 """
 
 import logging
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from tamis.broker.errors import BrokerError, ConflictError
 from tamis.broker.kafka import (
@@ -20,8 +20,11 @@ from tamis.broker.kafka import (
     place_of,
 )
 from tamis.broker.transactions import RebuildError, Verdict, is_forbidden, last_word, refuse, verdict
+from tamis.codecs.errors import RecordError
+from tamis.codecs.view import Progress, View
 
 _COMMITTED_SECONDS = 30.0
+_NO_PROGRESS = Progress()
 _LOG = logging.getLogger(__name__)
 
 Place = tuple[str, int]
@@ -37,7 +40,8 @@ class EventSource:
         self._client = client
         self._on_first_start = on_first_start
         self._next: dict[Place, int] = {}
-        self._metadata: dict[Place, str] = {}
+        self._progress: dict[Place, tuple[int, Progress]] = {}
+        """What was committed when a partition came, or was gone back in, and at which offset."""
         self._held: list[Message] = []
         self._gone: set[Place] = set()
         """That went since the last poll began."""
@@ -50,9 +54,26 @@ class EventSource:
     def owned(self) -> Iterable[Place]:
         return self._next.keys()
 
-    def metadata(self, place: Place) -> str:
-        """What was committed beside the offset that a partition was begun at."""
-        return self._metadata.get(place, "")
+    def view_before(self, place: Place) -> View | None:
+        """What the events before the place where a partition was begun were matched at, as far as it is known."""
+        return self._progress[place][1].view if place in self._progress else None
+
+    def sent_before(self, place: Place, offset: int) -> str:
+        """Up to which subscriber the notifications of an event went out before; empty if none did."""
+        begun, progress = self._progress.get(place, (-1, _NO_PROGRESS))
+        return progress.after if begun == offset else ""
+
+    @property
+    def has_begun_events(self) -> bool:
+        """Whether there are events of which some notifications went out before."""
+        return any(progress.after for _, progress in self._progress.values())
+
+    def passed(self, ends: Mapping[Place, tuple[int, str]]) -> None:
+        """The events before these offsets are done: nothing more is to be known of them."""
+        for place, (offset, _) in ends.items():
+            begun, progress = self._progress.get(place, (-1, _NO_PROGRESS))
+            if progress.after and offset > begun:
+                self._progress[place] = begun, Progress(progress.view)
 
     def position(self, place: Place) -> int:
         """The next offset of a partition that was handed out or held back."""
@@ -90,6 +111,7 @@ class EventSource:
             if place.offset < 0:
                 raise RebuildError(f"no offset is committed for {place.topic} [{place.partition}], which was begun")
             self._next[place.topic, place.partition] = place.offset
+            self._remember(place)
             try:
                 self._client.seek(place)
             except KafkaException as error:
@@ -135,7 +157,8 @@ class EventSource:
         try:
             self._refuse_returned(partitions)
             starts = self._committed(partitions)
-            self._metadata |= {(at.topic, at.partition): at.metadata or "" for at in starts}
+            for start in starts:
+                self._remember(start)
             fresh = [start for start in starts if start.offset < 0]
             if fresh:
                 self._on_first_start(fresh)
@@ -170,9 +193,17 @@ class EventSource:
         self._gone |= places
         for place in places:
             self._next.pop(place, None)
-            self._metadata.pop(place, None)
+            self._progress.pop(place, None)
         self._held = [message for message in self._held if place_of(message) in self._next]
         self.assignments += 1
+
+    def _remember(self, committed: TopicPartition) -> None:
+        try:
+            progress = Progress.parse(committed.metadata or "")
+        except RecordError as error:
+            _LOG.warning("beside the offset of %s stands what Tamis has not written: %s", _told([committed]), error)
+            progress = _NO_PROGRESS
+        self._progress[committed.topic, committed.partition] = committed.offset, progress
 
     def _committed(self, partitions: Sequence[TopicPartition]) -> list[TopicPartition]:
         """Waits while a predecessor's transaction is being decided."""

@@ -5,7 +5,7 @@ The settings here are what exactly-once delivery rests on, so they are no caller
 """
 
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -17,11 +17,13 @@ from confluent_kafka import (
     KafkaError,
     KafkaException,
     Message,
+    Node,
     Producer,
     TopicCollection,
     TopicPartition,
 )
 from confluent_kafka.admin import (
+    AclOperation,
     AdminClient,
     ConfigResource,
     NewPartitions,
@@ -30,6 +32,7 @@ from confluent_kafka.admin import (
     ResourceType,
     ScramCredentialInfo,
     ScramMechanism,
+    TopicDescription,
     UserScramCredentialUpsertion,
 )
 
@@ -44,6 +47,8 @@ __all__ = [
     "FORBIDDEN",
     "LATEST",
     "LOG_WENT_BACK",
+    "REFUSED",
+    "TIMED_OUT",
     "TOO_LARGE",
     "TOO_OLD",
     "TOPIC_FORBIDDEN",
@@ -64,15 +69,18 @@ __all__ = [
     "ScramCredentialInfo",
     "ScramMechanism",
     "TopicCollection",
+    "TopicDescription",
     "TopicPartition",
     "UserScramCredentialUpsertion",
     "admin_client",
+    "can_write",
     "consumer",
     "end_offsets",
     "headers_of",
     "is_end",
     "is_end_of_partition",
     "is_fatal",
+    "is_leaderless",
     "offset_of",
     "place_of",
     "producer",
@@ -83,6 +91,7 @@ __all__ = [
 PropertyValue = str | int | float | bool
 Properties = Mapping[str, PropertyValue]
 """librdkafka's properties, under its own names."""
+Failed = Callable[[KafkaError, Message], None]
 
 _LOG = logging.getLogger(__name__)
 _NONE: Properties = MappingProxyType({})
@@ -97,6 +106,10 @@ _PRODUCER: Properties = {
     "retry.backoff.ms": 1,
     "retry.backoff.max.ms": 1000,
     "reconnect.backoff.max.ms": 500,
+    # A topic may take more than a client sends by default, and what one does not take must not be lost on the way.
+    "message.max.bytes": 64 << 20,
+    # A subscriber's topic that was deleted stays so, on clusters too that make whatever is asked for.
+    "allow.auto.create.topics": False,
 }
 TRANSACTION_SECONDS = 10.0
 """For longer than this no transaction stays open: Kafka ends it."""
@@ -122,7 +135,15 @@ LOG_WENT_BACK = frozenset(
 FENCED = frozenset({KafkaError.PRODUCER_FENCED, KafkaError.INVALID_PRODUCER_EPOCH, KafkaError._FENCED})  # noqa: SLF001
 """What a producer is told whose transactional id has a newer owner, or whose transaction took too long."""
 _FATAL = KafkaError._FATAL  # noqa: SLF001
-TOO_LARGE = frozenset({KafkaError.MSG_SIZE_TOO_LARGE})
+TOO_LARGE = frozenset({KafkaError.MSG_SIZE_TOO_LARGE, KafkaError.RECORD_LIST_TOO_LARGE})
+REFUSED = frozenset(
+    {
+        *(KafkaError.INVALID_RECORD, KafkaError.POLICY_VIOLATION, KafkaError.INVALID_TIMESTAMP),
+        *(KafkaError.UNSUPPORTED_FOR_MESSAGE_FORMAT, KafkaError.INVALID_REQUIRED_ACKS),
+    }
+)
+"""What a topic says of a record that it takes at no time."""
+TIMED_OUT = frozenset({KafkaError._MSG_TIMED_OUT})  # noqa: SLF001
 TOO_OLD = frozenset({KafkaError.UNSUPPORTED_VERSION, KafkaError._UNSUPPORTED_FEATURE})  # noqa: SLF001
 FORBIDDEN = frozenset(
     {
@@ -164,10 +185,16 @@ def admin_client(settings: KafkaSettings, properties: Properties = _NONE) -> Adm
     return _AdminClient(_merged(settings, properties), logger=_LOG)
 
 
-def producer(settings: KafkaSettings, transactional_id: str | None = None, properties: Properties = _NONE) -> Producer:
-    """An idempotent producer, transactional if it is given an id."""
+def producer(
+    settings: KafkaSettings,
+    transactional_id: str | None = None,
+    properties: Properties = _NONE,
+    failed: Failed | None = None,
+) -> Producer:
+    """An idempotent producer, transactional if it is given an id. `failed` is told of what Kafka has not taken."""
     transactions = {} if transactional_id is None else _TRANSACTIONS | {"transactional.id": transactional_id}
-    return Producer(_merged(settings, _PRODUCER, transactions, properties), logger=_LOG)
+    told = {} if failed is None else {"delivery.report.only.error": True, "on_delivery": failed}
+    return Producer(_merged(settings, _PRODUCER, transactions, properties) | told, logger=_LOG)
 
 
 def consumer(settings: KafkaSettings, group: str, properties: Properties = _NONE) -> Consumer:
@@ -192,6 +219,18 @@ def is_fatal(error: KafkaError) -> bool:
 
 def is_end_of_partition(error: KafkaError) -> bool:
     return error.code() == _END_OF_PARTITION
+
+
+def can_write(topic: TopicDescription) -> bool:
+    """By what Kafka was asked to tell of it; where it has no ACLs, anyone can."""
+    allowed: Any = topic.authorized_operations
+    return allowed is None or AclOperation.WRITE in allowed or AclOperation.ALL in allowed
+
+
+def is_leaderless(topic: TopicDescription) -> bool:
+    """Whether a partition of it is nobody's just now."""
+    leaders: list[Node | None] = [partition.leader for partition in topic.partitions]
+    return any(leader is None or leader.id < 0 for leader in leaders)
 
 
 def end_offsets(admin: AdminClient, topic: str, partitions: Iterable[int]) -> dict[int, int]:

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tamis.broker.message_batch import MessageBatch
 from tamis.broker.subscription_state import SubscriptionState
@@ -26,7 +27,7 @@ _ENCODED_BYTES = 4 << 20
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """What one transaction may hold; one event is always done, whatever it needs."""
+    """What one transaction may hold: of an event that needs more it holds a part."""
 
     notifications: int
     topics: int
@@ -49,21 +50,56 @@ class Matched:
     refusals: Sequence[Refusal]
 
 
-def matched(state: SubscriptionState, decoder: EventDecoder, batch: MessageBatch, bounds: Bounds) -> Matched:
-    """Decode and match messages, as many as the bounds allow."""
+def matched(
+    state: SubscriptionState,
+    decoder: EventDecoder,
+    batch: MessageBatch,
+    bounds: Bounds,
+    sent: Mapping[int, str] | None = None,
+) -> Matched:
+    """Decode and match messages, as many as the bounds allow.
+
+    What one event needs may be beyond them: then it is done alone, by its subscribers' names, for `within` to cut.
+    Of the messages at some positions, the notifications of the subscribers up to a name were `sent` before.
+    """
     decoded = decoder.decode(batch.parts, state.index.vocabulary)
     matches = state.index.match_batch(decoded.batch, ids_max=_IDS_MAX, scores=state.tells_scores)
     groups = grouped(matches, state.table)
+    if sent:
+        groups = _without(groups, state, decoded, sent)
     columns = EventColumns.of(decoded, batch.parts)
-    events = min(matches.events, _events_within(groups, columns, bounds))
-    whole = events == len(decoded)
-    done = len(batch) if whole else int(decoded.positions[events])
-    chosen = groups if whole else _until(groups, events)
+    fitting = _fitting(groups, columns, bounds)
+    whole = fitting == len(groups) and matches.events == len(decoded)
+    done, events, chosen = len(batch), len(decoded), groups
+    if not whole:
+        events = matches.events if fitting == len(groups) else int(groups.events[fitting])
+        is_too_large = fitting < len(groups) and groups.events[0] == events
+        if is_too_large and decoded.positions[events] == 0:
+            events += 1
+            done = 1
+        else:
+            done = int(decoded.positions[events])
+        chosen = groups.part(0, int(np.searchsorted(groups.events, events)))
+        if is_too_large:
+            chosen = chosen.taken(_by_name(chosen, state))
     if state.table.format is NotificationFormat.JSON:
         columns = replace(columns, values=_as_json(decoder, batch, decoded, chosen))
     refusals = [refusal for refusal in decoded.refusals if refusal.position < done]
     places = decoded.positions[chosen.events].tolist()
     return Matched(done, events, decoded.batch, places, chosen, columns, refusals)
+
+
+def within(step: Matched, bounds: Bounds) -> tuple[Matched, Matched | None]:
+    """What one transaction may hold of a step, and what is left of it: the rest of one event's subscribers."""
+    count = max(1, _fitting(step.groups, step.columns, bounds))
+    total = len(step.groups)
+    if count >= total:
+        return step, None
+    first, rest = (
+        replace(step, groups=step.groups.part(begin, end), places=step.places[begin:end])
+        for begin, end in ((0, count), (count, total))
+    )
+    return first, rest
 
 
 def notifications(
@@ -78,32 +114,35 @@ def notifications(
         first = part.end
 
 
-def _events_within(groups: Groups, columns: EventColumns, bounds: Bounds) -> int:
-    """How many events fit; a great number if all that matched do."""
-    ends = []
-    sizes = np.cumsum(np.array([len(value) for value in columns.values], np.int64)[groups.events])
-    if len(sizes) > 0 and sizes[-1] > bounds.bytes:
-        ends.append(int(groups.events[np.searchsorted(sizes, bounds.bytes, "right")]))
-    if len(groups) > bounds.notifications:
-        ends.append(int(groups.events[bounds.notifications]))
+def _fitting(groups: Groups, columns: EventColumns, bounds: Bounds) -> int:
+    """How many of the first groups are within the bounds."""
+    sizes = np.array([len(value) for value in columns.values], np.int64)[groups.events]
+    counts = [len(groups), bounds.notifications, int(np.searchsorted(np.cumsum(sizes), bounds.bytes, "right"))]
     _, firsts = np.unique(groups.subscribers, return_index=True)
     if len(firsts) > bounds.topics:
-        ends.append(int(groups.events[np.sort(firsts)[bounds.topics]]))
-    if not ends:
-        return np.iinfo(np.int64).max
-    return max(min(ends), int(groups.events[0]) + 1)
+        counts.append(int(np.sort(firsts)[bounds.topics]))
+    return min(counts)
 
 
-def _until(groups: Groups, events: int) -> Groups:
-    count = int(np.searchsorted(groups.events, events))
-    ids = int(groups.starts[count])
-    return Groups(
-        groups.events[:count],
-        groups.subscribers[:count],
-        groups.starts[: count + 1],
-        groups.ids[:ids],
-        None if groups.scores is None else groups.scores[:ids],
-    )
+def _without(groups: Groups, state: SubscriptionState, decoded: DecodedEvents, sent: Mapping[int, str]) -> Groups:
+    """Those whose notifications were not sent before."""
+    is_left = np.ones(len(groups), np.bool_)
+    for position, subscriber in sent.items():
+        event = int(np.searchsorted(decoded.positions, position))
+        if event == len(decoded.positions) or decoded.positions[event] != position:
+            continue
+        first, end = np.searchsorted(groups.events, [event, event + 1]).tolist()
+        numbers = groups.subscribers[first:end].tolist()
+        names, last = state.subscriber_names(numbers), subscriber.encode()
+        is_left[first:end] = [names[number] > last for number in numbers]
+    return groups.taken(np.flatnonzero(is_left))
+
+
+def _by_name(groups: Groups, state: SubscriptionState) -> NDArray[np.intp]:
+    """The places of one event's groups in the order of their subscribers' names, which all processes share."""
+    numbers = groups.subscribers.tolist()
+    names = state.subscriber_names(numbers)
+    return np.array(sorted(range(len(numbers)), key=lambda place: names[numbers[place]]), np.intp)
 
 
 def _as_json(decoder: EventDecoder, batch: MessageBatch, decoded: DecodedEvents, groups: Groups) -> list[bytes]:

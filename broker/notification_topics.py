@@ -1,9 +1,9 @@
 """Subscribers' topics, made when they are first needed."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from tamis.broker.configuration import Settings
-from tamis.broker.kafka import AdminClient, KafkaException, NewTopic
+from tamis.broker.kafka import AdminClient, KafkaError, KafkaException, NewTopic
 
 _DAY_MS = 86_400_000
 _AT_ONCE = 100
@@ -15,24 +15,42 @@ _EXISTS = "TOPIC_ALREADY_EXISTS"
 def ensure_notification_topics(admin: AdminClient, settings: Settings, subscribers: Iterable[str]) -> list[str]:
     """Make the topics that these subscribers lack; the names of those that were made, in the given order.
 
-    Whoever else makes one at the same time is welcome to it. KafkaException if Kafka refuses one: those that came
-    before it are made.
+    Whoever else makes one at the same time is welcome to it. KafkaException if Kafka refuses one.
     """
     there = admin.list_topics(timeout=_SECONDS).topics
-    wanted = [settings.names.notifications(subscriber) for subscriber in dict.fromkeys(subscribers)]
-    missing = [name for name in wanted if name not in there]
-    made: list[str] = []
-    for start in range(0, len(missing), _AT_ONCE):
-        topics = [_topic(name, settings) for name in missing[start : start + _AT_ONCE]]
+    names = settings.names
+    missing = [name for name in dict.fromkeys(subscribers) if names.notifications(name) not in there]
+    answers = create_notification_topics(admin, settings, missing)
+    for error in answers.values():
+        if error is not None and not is_there_already(error):
+            raise KafkaException(error)
+    return [names.notifications(subscriber) for subscriber in missing if answers[subscriber] is None]
+
+
+def create_notification_topics(
+    admin: AdminClient, settings: Settings, subscribers: Sequence[str]
+) -> dict[str, KafkaError | None]:
+    """Make these subscribers' topics, many at once. By subscriber, what Kafka said where it has not made one.
+
+    KafkaException if it does not answer, or not for good.
+    """
+    answers: dict[str, KafkaError | None] = {}
+    for start in range(0, len(subscribers), _AT_ONCE):
+        wanted = {settings.names.notifications(name): name for name in subscribers[start : start + _AT_ONCE]}
+        topics = [_topic(name, settings) for name in wanted]
         for name, future in admin.create_topics(topics, operation_timeout=_SECONDS).items():
             try:
                 future.result()
+                answers[wanted[name]] = None
             except KafkaException as error:
-                if error.args[0].name() != _EXISTS:
+                if error.args[0].retriable():
                     raise
-            else:
-                made.append(name)
-    return made
+                answers[wanted[name]] = error.args[0]
+    return answers
+
+
+def is_there_already(error: KafkaError) -> bool:
+    return error.name() == _EXISTS
 
 
 def _topic(name: str, settings: Settings) -> NewTopic:

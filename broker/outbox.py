@@ -1,22 +1,27 @@
-"""What goes out in one transaction, and the transaction itself."""
+"""What goes out in one transaction, and the transaction itself.
 
-import logging
+What Kafka would not take of it is in `failures` by topic, so that whoever sent it can leave these topics out and send
+the rest again: one topic that cannot be written to would else fail every transaction.
+"""
+
 import time
 from collections.abc import Callable
 
 from tamis.broker.configuration import KafkaSettings
-from tamis.broker.errors import InvalidError
-from tamis.broker.kafka import TOO_LARGE, KafkaException, TopicPartition, producer
+from tamis.broker.errors import BrokerError
+from tamis.broker.kafka import TOO_LARGE, KafkaError, KafkaException, Message, TopicPartition, producer
 from tamis.broker.transactions import RebuildError, refuse_if_replaced, transact
 
 Headers = list[tuple[str, str | bytes | None]]
 _CALL_SECONDS = 10.0
 _FULL_SECONDS = 30.0
 _FLUSH_SECONDS = 2.0
-_LOG = logging.getLogger(__name__)
+_LOOK_SECONDS = 0.25
+_STALL_SECONDS = 1.0
+"""For so long nothing is acknowledged before it is asked why: what Kafka takes it takes in a fraction of that."""
 
 
-class TooLargeError(InvalidError):
+class TooLargeError(BrokerError):
     """A record that the client does not take, however often it is tried."""
 
 
@@ -25,12 +30,20 @@ class Outbox:
 
     def __init__(self, settings: KafkaSettings, transactional_id: str) -> None:
         """Ends what a predecessor of this name left open; only then can it be told where its group stands."""
-        self._producer = producer(settings, transactional_id)
+        failures: dict[str, KafkaError] = {}
+
+        def failed(error: KafkaError, message: Message) -> None:
+            failures.setdefault(message.topic() or "", error)
+
+        self.failures = failures
+        """By topic, what Kafka said of a record of this transaction that it will not take; of several, the first."""
+        self._producer = producer(settings, transactional_id, failed=failed)
         self._began = time.monotonic()
         transact(self._producer.init_transactions, _CALL_SECONDS)
 
     def begin(self) -> None:
         self._began = time.monotonic()
+        self.failures.clear()
         transact(self._producer.begin_transaction)
 
     def send(
@@ -41,18 +54,37 @@ class Outbox:
         headers: Headers | None = None,
         partition: int = -1,
     ) -> None:
-        """Wait while the client is full. KafkaException if it does not take this: the transaction is to be aborted."""
+        """Wait while the client is full. KafkaException if it does not take this: the transaction is to be aborted.
+
+        TooLargeError if the client would never take this, and nothing else is wrong.
+        """
         try:
             self._producer.produce(topic, value, key, partition, headers=headers)
         except BufferError:
             self._send_when_there_is_room(topic, value, key, headers, partition)
         except KafkaException as error:
             if error.args[0].code() in TOO_LARGE:
-                raise TooLargeError(
-                    f"A record of {len(value or b'')} bytes is too large for {topic}: {error.args[0].str()}. "
-                    "Raise message.max.bytes of the client (kafka.extra) and of the topic."
-                ) from error
+                raise TooLargeError(f"{len(value or b'')} bytes are more than this client sends at once") from error
             raise
+
+    def flush(self) -> None:
+        """Wait until Kafka has answered for everything, or for long enough: `is_sent` tells what came of it."""
+        self._producer.flush(_FLUSH_SECONDS)
+
+    def is_sent(self, is_hopeless: Callable[[], bool]) -> bool:
+        """Wait until Kafka has everything. False if there is something that it will not take.
+
+        That it takes nothing for a while may be such a reason, too, or a broker that was lost: `is_hopeless` finds out.
+        """
+        left, moved = 0, time.monotonic()
+        while (now_left := self._producer.flush(_LOOK_SECONDS)) > 0 and not self.failures:
+            if now_left != left:
+                left, moved = now_left, time.monotonic()
+            elif time.monotonic() - moved > _STALL_SECONDS:
+                if is_hopeless():
+                    return False
+                moved = time.monotonic()
+        return not self.failures
 
     def commit(self, offsets: list[TopicPartition], group: object) -> bool:
         """Whether all that was sent is there now, with the offsets. Else it is to be aborted."""
@@ -60,10 +92,8 @@ class Outbox:
             self._producer.send_offsets_to_transaction, offsets, group, _CALL_SECONDS
         ) and self._decided(self._producer.commit_transaction, _CALL_SECONDS)
 
-    def abort(self, cause: KafkaException | None = None) -> None:
+    def abort(self) -> None:
         """Nothing of what was sent will be seen."""
-        if cause is not None:
-            _LOG.warning("a transaction must be aborted: %s", cause.args[0].str())
         # What is still under way would be dropped by the abort, and its sequence numbers be missed afterwards.
         self._producer.flush(_FLUSH_SECONDS)
         if not self._decided(self._producer.abort_transaction, _CALL_SECONDS):

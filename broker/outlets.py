@@ -1,64 +1,239 @@
-"""The notification topics that this process writes to: that they exist is known before a transaction touches them."""
+"""The notification topics that this process writes to, and which of them cannot be written to just now.
 
-from collections.abc import Iterable
+A topic that cannot take a notification would fail the transaction that it is in, and all others after it. So each topic
+is known to exist before a transaction touches it; what fails all the same is looked into, and its subscriber is
+suspended: the notifications go to `tamis.undelivered` until a look at the topic says that it can be written to.
+"""
+
+import logging
+import time
+from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import dataclass
 
 from tamis.broker.configuration import Settings
-from tamis.broker.kafka import KafkaException, admin_client
-from tamis.broker.notification_topics import ensure_notification_topics
+from tamis.broker.errors import MissingError
+from tamis.broker.kafka import REFUSED, TIMED_OUT, TOO_LARGE, KafkaError, KafkaException, admin_client
+from tamis.broker.notification_topics import create_notification_topics, is_there_already
+from tamis.broker.obstacles import Obstacle, bytes_max, obstacles
 from tamis.broker.partitions import partition_of
-from tamis.broker.transactions import refuse
+from tamis.broker.transactions import is_forbidden, refuse
 
 _SECONDS = 10.0
+_LOOK_SECONDS = (2.0, 60.0)
+"""After how long a topic is looked at again: the first time, and at most."""
+_TIMED_OUT_MAX = 2
+"""So often in a row a topic may have taken nothing in time before it is to blame, and not Kafka as a whole."""
+_UNTOLD_BYTES = 2 << 20
+"""Twice what a topic takes by Kafka's default: where to begin if it may not be asked."""
+_LOG = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
+class Suspension:
+    """Why a subscriber's notifications do not go to its topic, and when that is looked at again."""
+
+    obstacle: Obstacle
+    detail: str
+    pause: float
+    look_at: float
+
+
+@dataclass(slots=True)
 class Outlet:
     """One subscriber's topic."""
 
+    subscriber: str
     topic: str
     partitions: int
+    bytes_max: int | None = None
+    """Of a batch of records, and so of one; known once something was too large."""
+    suspension: Suspension | None = None
 
     def partition(self, source: str, number: int) -> int:
         """Where the notifications of an event's partition go: always to the same, so that they keep their order."""
-        return partition_of(f"{source}/{number}", self.partitions)
+        return 0 if self.partitions == 1 else partition_of(f"{source}/{number}", self.partitions)
 
 
 class Outlets:
-    """Which subscribers have a topic."""
+    """Outlives the clients of a membership: what was learnt about topics cost failed transactions."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, vanished: Callable[[], Container[str]]) -> None:
+        """`vanished` tells whose topics were there once, by what other processes wrote."""
+        names = settings.names
         self._settings = settings
+        self._vanished = vanished
         self._admin = admin_client(settings.kafka)
-        self._partitions: dict[str, int] = {}
+        self._own = (names.views, names.rejected, names.undelivered)
+        self._outlets: dict[str, Outlet] = {}
+        self._pauses: dict[str, float] = {}
+        """Of those that were suspended and have taken nothing since."""
+        self._timed_out: dict[str, int] = {}
+        """How often in a row, by subscriber."""
+        self._suspended: dict[str, Outlet] = {}
 
-    def prepare(self, subscribers: Iterable[str]) -> list[str]:
-        """Make sure that each of these subscribers has a topic; those that had to be made are returned."""
-        unknown = [subscriber for subscriber in subscribers if subscriber not in self._partitions]
-        if not unknown:
-            return []
+    @property
+    def suspended(self) -> Mapping[str, Outlet]:
+        """By subscriber."""
+        return self._suspended
+
+    def prepare(self, subscribers: Iterable[str]) -> list[Outlet]:
+        """Their outlets. Topics that were never there are made."""
+        wanted = list(subscribers)
+        unknown = [subscriber for subscriber in wanted if subscriber not in self._outlets]
+        if unknown:
+            self._learn()
+            missing = [subscriber for subscriber in unknown if subscriber not in self._outlets]
+            if missing:
+                self._make(missing)
+        return [self._outlets[subscriber] for subscriber in wanted]
+
+    def took(self, outlets: Iterable[Outlet]) -> None:
+        """What was sent to these was committed."""
+        for outlet in outlets:
+            if outlet.suspension is None:
+                self._pauses.pop(outlet.subscriber, None)
+                self._timed_out.pop(outlet.subscriber, None)
+
+    def blame(self, outlets: Iterable[Outlet], failures: Mapping[str, KafkaError]) -> bool:
+        """Find out which of these failed a transaction. False if none did, so it can be tried again as it was.
+
+        MissingError if it is one of Tamis's own topics.
+        """
+        touched = {outlet.topic: outlet for outlet in outlets if outlet.suspension is None}
         try:
-            made = ensure_notification_topics(self._admin, self._settings, unknown)
+            found = obstacles(self._admin, [*touched, *self._own])
         except KafkaException as error:
-            refuse(error)
-        self._learn()
-        # Those that were made just now may not be in what a broker tells yet.
-        for subscriber in unknown:
-            self._partitions.setdefault(subscriber, self._settings.notifications.partitions)
-        return made
+            _LOG.warning("what stands against writing cannot be learnt: %s", error.args[0].str())
+            return False
+        blamed = False
+        for topic, obstacle in found.items():
+            if obstacle is Obstacle.UNAVAILABLE:
+                continue  # it may be about to have a leader: what it did not take in time is counted below
+            if topic not in touched:
+                raise MissingError(
+                    f"{topic} cannot be written to ({obstacle}). tamis topics check says what is wrong with it."
+                )
+            self._suspend(touched[topic], obstacle, "")
+            blamed = True
+        for topic, failure in failures.items():
+            if topic in touched and touched[topic].suspension is None:
+                blamed = self._is_to_blame(touched[topic], failure) or blamed
+        return blamed
 
-    def outlet(self, subscriber: str) -> Outlet:
-        """KeyError if it was not prepared."""
-        return Outlet(self._settings.names.notifications(subscriber), self._partitions[subscriber])
+    def _is_to_blame(self, outlet: Outlet, error: KafkaError) -> bool:
+        """For what Kafka said of a record for it, though it is there and may be written to."""
+        if error.code() in TOO_LARGE:
+            self._narrow(outlet)
+        elif error.code() in REFUSED:
+            self._suspend(outlet, Obstacle.REFUSED, error.str())
+        elif error.code() in TIMED_OUT:
+            times = self._timed_out[outlet.subscriber] = self._timed_out.get(outlet.subscriber, 0) + 1
+            if times < _TIMED_OUT_MAX:
+                return False
+            self._suspend(outlet, Obstacle.UNAVAILABLE, error.str())
+        else:
+            return False
+        return True
+
+    def look(self) -> None:
+        """Now and then, whether suspended subscribers' topics can be written to again."""
+        now = time.monotonic()
+        due = [outlet for outlet in self._suspended.values() if outlet.suspension and outlet.suspension.look_at <= now]
+        if not due:
+            return
+        try:
+            found = obstacles(self._admin, [outlet.topic for outlet in due])
+            partitions = self._partitions()
+        except KafkaException as error:
+            _LOG.warning("suspended subscribers' topics cannot be looked at: %s", error.args[0].str())
+            found = None
+        for outlet in due:
+            suspension = outlet.suspension
+            assert suspension is not None
+            if found is None or outlet.topic in found:
+                suspension.pause = min(2 * suspension.pause, _LOOK_SECONDS[1])
+                suspension.look_at = now + suspension.pause
+                if found is not None:
+                    suspension.obstacle = found[outlet.topic]
+            else:
+                self._resume(outlet, partitions.get(outlet.subscriber, outlet.partitions))
+
+    def _resume(self, outlet: Outlet, partitions: int) -> None:
+        """It may be another topic of the same name."""
+        outlet.suspension = None
+        outlet.partitions = partitions
+        outlet.bytes_max = None
+        del self._suspended[outlet.subscriber]
+        _LOG.warning("subscriber %s gets notifications again", outlet.subscriber)
+
+    def _suspend(self, outlet: Outlet, obstacle: Obstacle, detail: str) -> None:
+        """One that was suspended before and has taken nothing since is looked at later than the last time."""
+        first, most = _LOOK_SECONDS
+        pause = min(2 * self._pauses.get(outlet.subscriber, first / 2), most)
+        self._pauses[outlet.subscriber] = pause
+        outlet.suspension = Suspension(obstacle, detail, pause, time.monotonic() + pause)
+        self._suspended[outlet.subscriber] = outlet
+        _LOG.error(
+            "subscriber %s is suspended, its notifications go to %s: %s (%s)%s",
+            outlet.subscriber,
+            self._settings.names.undelivered,
+            outlet.topic,
+            obstacle,
+            f", {detail}" if detail else "",
+        )
+
+    def _narrow(self, outlet: Outlet) -> None:
+        """Something was too large for it. If it does not tell what would not be, half as much is tried each time."""
+        known = bytes_max(self._admin, outlet.topic)
+        if known is None or known == outlet.bytes_max:
+            known = (outlet.bytes_max or _UNTOLD_BYTES) // 2
+        outlet.bytes_max = known
+        _LOG.error(
+            "%s takes no more than %d bytes at once: what is larger goes to %s",
+            outlet.topic,
+            known,
+            self._settings.names.undelivered,
+        )
 
     def _learn(self) -> None:
         try:
-            topics = self._admin.list_topics(timeout=_SECONDS).topics
+            found = self._partitions()
         except KafkaException as error:
             refuse(error)
+        for subscriber, partitions in found.items():
+            if subscriber not in self._outlets:
+                self._add(subscriber, partitions)
+
+    def _add(self, subscriber: str, partitions: int) -> Outlet:
+        outlet = Outlet(subscriber, self._settings.names.notifications(subscriber), partitions)
+        self._outlets[subscriber] = outlet
+        return outlet
+
+    def _partitions(self) -> dict[str, int]:
         prefix = self._settings.names.notifications("")
-        self._partitions |= {
+        topics = self._admin.list_topics(timeout=_SECONDS).topics
+        return {
             name.removeprefix(prefix): len(topic.partitions)
             for name, topic in topics.items()
             if name.startswith(prefix)
         }
+
+    def _make(self, subscribers: list[str]) -> None:
+        vanished = self._vanished()
+        fresh = [subscriber for subscriber in subscribers if subscriber not in vanished]
+        try:
+            answers = create_notification_topics(self._admin, self._settings, fresh)
+        except KafkaException as error:
+            refuse(error)
+        for subscriber in subscribers:
+            # What was made just now may not be in what a broker tells yet.
+            outlet = self._add(subscriber, self._settings.notifications.partitions)
+            refusal = answers.get(subscriber)
+            if subscriber in vanished:
+                self._suspend(outlet, Obstacle.MISSING, "it was deleted before")
+            elif refusal is not None and not is_there_already(refusal):
+                obstacle = Obstacle.FORBIDDEN if is_forbidden(refusal) else Obstacle.MISSING
+                self._suspend(outlet, obstacle, f"it could not be made: {refusal.str()}")
+        made = [subscriber for subscriber, refusal in answers.items() if refusal is None]
+        if made:
+            _LOG.info("made topics for %d subscribers, first %s", len(made), made[0])

@@ -10,13 +10,15 @@ from tamis.broker.errors import ConflictError, InvalidError, UnreachableError
 from tamis.broker.kafka import KafkaException
 from tamis.broker.layout_watch import LayoutWatch
 from tamis.broker.layouts import require_layout
+from tamis.broker.outlets import Outlets
 from tamis.broker.pace import Pace
 from tamis.broker.schema_registry import ConfluentRegistry
+from tamis.broker.shipping import Identity
 from tamis.broker.slots import take_slot
 from tamis.broker.subscription_log import LogWentBackError, SubscriptionLog
 from tamis.broker.topics import require_topics
 from tamis.broker.transactions import RebuildError, Verdict, last_word, verdict
-from tamis.broker.worker import Counts, Identity, Kept, Worker
+from tamis.broker.worker import Counts, Kept, Worker
 from tamis.codecs.event_decoder import EventDecoder
 from tamis.codecs.layout import Layout
 
@@ -57,7 +59,12 @@ class Service:
         self._must_stop = must_stop
         self._shard = shard
         registry = None if settings.schema_registry is None else ConfluentRegistry(settings.schema_registry)
-        self._kept = Kept(EventDecoder(registry=registry), counts, Pace(settings.broker.batch_events))
+        self._kept = Kept(
+            EventDecoder(registry=registry),
+            counts,
+            Pace(settings.broker.batch_events),
+            Outlets(settings, lambda: ()),
+        )
         require_layout(settings)
         self._watch = LayoutWatch(settings)
         self._layout = self._newest_layout()

@@ -99,6 +99,11 @@ def members_of(admin: AdminClient, groups: Sequence[str]) -> dict[str, int]:
     return counts
 
 
+def printed_id(topic_id: object) -> str:
+    """As Kafka's own tools do, in the alphabet that is safe in file names; the client prints the other one."""
+    return str(topic_id).translate(_SAFE)
+
+
 def _facts(admin: AdminClient, names: Sequence[str]) -> dict[str, TopicFacts]:
     descriptions = {}
     for name, future in admin.describe_topics(TopicCollection(list(names)), request_timeout=_SECONDS).items():
@@ -111,7 +116,7 @@ def _facts(admin: AdminClient, names: Sequence[str]) -> dict[str, TopicFacts]:
     return {
         name: TopicFacts(
             name=name,
-            id=_printed(description.topic_id),
+            id=printed_id(description.topic_id),
             partitions=len(description.partitions),
             replication=min(len(partition.replicas) for partition in description.partitions),
             leaderless=[p.id for p in description.partitions if p.leader is None or p.leader.id < 0],
@@ -133,11 +138,6 @@ def _has_consumer_protocol(admin: AdminClient, node: int) -> bool | None:
         return None
     entry = config.get("group.coordinator.rebalance.protocols")
     return entry is not None and "consumer" in (entry.value or "").split(",")
-
-
-def _printed(topic_id: object) -> str:
-    """As Kafka's own tools do, in the alphabet that is safe in file names; the client prints the other one."""
-    return str(topic_id).translate(_SAFE)
 
 
 def _configs(admin: AdminClient, names: Sequence[str]) -> dict[str, Mapping[str, str]]:

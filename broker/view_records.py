@@ -23,10 +23,13 @@ class ViewRecords:
         """What was told may not have been committed, or by somebody else since: tell everything again."""
         self._told.clear()
 
-    def wanted(self, firsts: Mapping[Place, int], view: View) -> Iterator[ViewRecord]:
-        """Of partitions whose events from an offset on were matched at a view: those that must be told."""
+    def wanted(self, firsts: Mapping[Place, tuple[int, str]], view: View) -> Iterator[ViewRecord]:
+        """Of partitions whose events from an offset on were matched at a view: those that must be told.
+
+        Beside the offset stands the subscriber up to whom the notifications of that event went out before.
+        """
         now = time.monotonic()
-        for (topic, partition), offset in firsts.items():
+        for (topic, partition), (offset, after) in firsts.items():
             known, since = self._told.get((topic, partition), (None, 0.0))
             if known == view and now - since < _VALID_SECONDS:
                 continue
@@ -40,4 +43,5 @@ class ViewRecords:
                 self._layout.rules,
                 self._subscriptions_id,
                 view,
+                after,
             )

@@ -10,6 +10,8 @@ from tamis.codecs.errors import RecordError
 ID = "tamis-id"
 VIEW = "tamis-view"
 """`View.header`, in `view.py`."""
+KEY = "tamis-key"
+"""Of an undelivered notification: the key that it was to have."""
 SOURCE = "tamis-source"
 REASON = "tamis-reason"
 

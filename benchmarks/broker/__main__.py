@@ -22,11 +22,13 @@ from tamis.admin.local import LocalStack, StackOptions
 from tamis.broker.configuration import Settings
 from tamis.broker.kafka import NewTopic, Producer, admin_client, producer
 from tamis.broker.notification_topics import ensure_notification_topics
+from tamis.broker.outlets import Outlets
 from tamis.broker.pace import Pace
 from tamis.broker.partitions import partition_of
+from tamis.broker.shipping import Identity
 from tamis.broker.subscription_log import SubscriptionLog
 from tamis.broker.topics import Wanted, create
-from tamis.broker.worker import Counts, Identity, Kept, Worker
+from tamis.broker.worker import Counts, Kept, Worker
 from tamis.codecs.event_decoder import EventDecoder
 from tamis.codecs.layout import Layout
 from tamis.codecs.subscription import Subscription
@@ -130,7 +132,8 @@ def measure_rates(report: Report, settings: Settings, layout: Layout, log: Subsc
         bare = watch.rate
         counts = Counts()
         identity = Identity(replace(layout, number=2 + turn), 0, "benchmark")
-        worker = Worker(settings, identity, log, Kept(EventDecoder(), counts, Pace(settings.broker.batch_events)))
+        kept = Kept(EventDecoder(), counts, Pace(settings.broker.batch_events), Outlets(settings, tuple))
+        worker = Worker(settings, identity, log, kept)
         watch = Watch(plan.events)
         seconds = Counter()
         with watched(seconds):

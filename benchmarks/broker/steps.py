@@ -12,6 +12,7 @@ from tamis.broker import worker
 from tamis.broker.event_source import EventSource
 from tamis.broker.message_batch import MessageBatch
 from tamis.broker.outbox import Outbox
+from tamis.broker.shipping import Shipper
 from tamis.broker.subscription_log import SubscriptionLog
 
 STEPS: list[tuple[str, Any, str]] = [
@@ -20,7 +21,8 @@ STEPS: list[tuple[str, Any, str]] = [
     ("catch up with subscriptions", SubscriptionLog, "catch_up"),
     ("messages into columns", MessageBatch, "of"),
     ("decode, match, group", worker, "matched"),
-    ("encode and send notifications", worker.Worker, "_send_notifications"),
+    ("encode and send notifications", Shipper, "_send_notifications"),
+    ("commit: flush, offsets, markers", Outbox, "is_sent"),
     ("commit: flush, offsets, markers", Outbox, "commit"),
 ]
 

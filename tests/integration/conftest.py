@@ -1,8 +1,10 @@
 import uuid
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
+from broker_cluster import Cluster as BrokeredCluster
 from clusters import Cluster, made_cluster, remove_cluster
 from stacks import chosen_kind, running_stack
 from tamis.broker.configuration import Settings
@@ -60,3 +62,21 @@ def make_cluster(settings: Settings, admin: AdminClient) -> Iterator[Callable[..
     yield make
     for prefix in prefixes:
         remove_cluster(admin, prefix)
+
+
+@pytest.fixture
+def make_brokered(
+    settings: Settings, unique: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Callable[..., BrokeredCluster]]:
+    """Makes a Tamis of its own, for brokers; its topics go with the test."""
+    made: list[BrokeredCluster] = []
+    monkeypatch.setenv("TAMIS_STATE_DIR", str(tmp_path))
+
+    def make(shards: int = 1, **sections: object) -> BrokeredCluster:
+        cluster = BrokeredCluster(settings.model_copy(update=sections), unique[-12:], tmp_path, shards)
+        made.append(cluster)
+        return cluster
+
+    yield make
+    for cluster in made:
+        cluster.remove()

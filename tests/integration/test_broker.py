@@ -1,17 +1,16 @@
 """A broker on a real Kafka: what users see of it, one thing at a time."""
 
 import json
-import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from broker_cluster import Cluster, Reader, Seen
+from broker_cluster import Cluster
+from serving import SECONDS, delivered, publish, running
 from tamis.broker.configuration import BrokerSettings, NotificationSettings, Settings
-from tamis.broker.errors import BrokerError, ConflictError, InvalidError, MissingError
+from tamis.broker.errors import ConflictError, InvalidError, MissingError
 from tamis.broker.kafka import TopicPartition
 from tamis.broker.reading import BEGINNING, records
 from tamis.broker.service import serve
@@ -23,75 +22,13 @@ from tamis.codecs.notification import Match, Notification
 from tamis.codecs.subscription import Subscription
 from tamis.codecs.view import View
 
-SECONDS = 30.0
 MakeCluster = Callable[..., Cluster]
-
-
-@pytest.fixture
-def make_cluster(
-    settings: Settings, unique: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[MakeCluster]:
-    made: list[Cluster] = []
-    monkeypatch.setenv("TAMIS_STATE_DIR", str(tmp_path))
-
-    def make(shards: int = 1, **sections: object) -> Cluster:
-        cluster = Cluster(settings.model_copy(update=sections), unique[-12:], tmp_path, shards)
-        made.append(cluster)
-        return cluster
-
-    yield make
-    for cluster in made:
-        cluster.remove()
-
-
-@contextmanager
-def running(
-    cluster: Cluster, shard: int = 0, slot: str | None = None, ends_by: type[BrokerError] | None = None
-) -> Iterator[threading.Event]:
-    """A broker in a thread, which sets the event when it ends by itself; it must not, but by such an error."""
-    stop = threading.Event()
-    ended: list[BrokerError] = []
-
-    def run() -> None:
-        try:
-            serve(cluster.settings, shard, slot, stop.is_set)
-        except BrokerError as error:
-            ended.append(error)
-            stop.set()
-
-    thread = threading.Thread(target=run)
-    thread.start()
-    try:
-        yield stop
-    finally:
-        stop.set()
-        thread.join()
-    assert [type(error) for error in ended] == ([] if ends_by is None else [ends_by]), ended
 
 
 def deadline_passed() -> Callable[[], bool]:
     """Says whether it is time to give up, from now on."""
     deadline = time.monotonic() + SECONDS
     return lambda: time.monotonic() > deadline
-
-
-def publish(cluster: Cluster, *events: Mapping[str, int | str], topic: str | None = None, partition: int = 0) -> None:
-    for number, attributes in enumerate(events):
-        event = Event(f"event-{number}", 1_700_000_000_000_000 + number, attributes)
-        cluster.send(topic or cluster.names.events, event.encode(), f"key-{number}".encode(), partition)
-    cluster.flush()
-
-
-def delivered(cluster: Cluster, *subscribers: str, count: int) -> list[Seen]:
-    """The first so many notifications of these subscribers, and no more that are there by then."""
-    cluster.await_topics([cluster.names.notifications(name) for name in subscribers])
-    with Reader(cluster.settings, [cluster.names.notifications(name) for name in subscribers]) as reader:
-        deadline = time.monotonic() + SECONDS
-        while len(reader.seen) < count and time.monotonic() < deadline:
-            time.sleep(0.02)
-        assert cluster.is_done(SECONDS)
-        reader.wait_until_done()
-    return reader.seen
 
 
 def rejections(cluster: Cluster, count: int) -> list[tuple[Rejection, bytes | None]]:
@@ -106,8 +43,8 @@ def rejections(cluster: Cluster, count: int) -> list[tuple[Rejection, bytes | No
         time.sleep(0.1)
 
 
-def test_a_subscriber_is_told_which_of_its_subscriptions_matched_and_the_event(make_cluster: MakeCluster) -> None:
-    cluster = make_cluster()
+def test_a_subscriber_is_told_which_of_its_subscriptions_matched_and_the_event(make_brokered: MakeCluster) -> None:
+    cluster = make_brokered()
     cluster.subscribe(
         Subscription("ann", "cheap", "price < 10 weight 3", {"team": "blue"}, scores=True),
         Subscription("ann", "any", "exists price"),
@@ -139,8 +76,8 @@ def test_a_subscriber_is_told_which_of_its_subscriptions_matched_and_the_event(m
     assert first.key == b"key-0"
 
 
-def test_subscriptions_come_and_go_while_it_runs(make_cluster: MakeCluster) -> None:
-    cluster = make_cluster()
+def test_subscriptions_come_and_go_while_it_runs(make_brokered: MakeCluster) -> None:
+    cluster = make_brokered()
     cluster.make_notification_topics(["ann"])
     with running(cluster):
         for number in range(30):
@@ -155,8 +92,8 @@ def test_subscriptions_come_and_go_while_it_runs(make_cluster: MakeCluster) -> N
         assert len(delivered(cluster, "ann", count=30)) == 30
 
 
-def test_an_invalid_subscription_is_told_once_and_takes_its_predecessor_away(make_cluster: MakeCluster) -> None:
-    cluster = make_cluster()
+def test_an_invalid_subscription_is_told_once_and_takes_its_predecessor_away(make_brokered: MakeCluster) -> None:
+    cluster = make_brokered()
     cluster.subscribe(Subscription("ann", "one", "a = 1"), Subscription("ann", "other", "a = 1"))
     with running(cluster), running(cluster):
         cluster.subscribe(Subscription("ann", "one", "a = "))
@@ -173,8 +110,8 @@ def test_an_invalid_subscription_is_told_once_and_takes_its_predecessor_away(mak
     assert Subscription.decode(value or b"").expression == "a = "
 
 
-def test_an_event_that_cannot_be_read_is_rejected_once_and_the_others_go_on(make_cluster: MakeCluster) -> None:
-    cluster = make_cluster(shards=2)
+def test_an_event_that_cannot_be_read_is_rejected_once_and_the_others_go_on(make_brokered: MakeCluster) -> None:
+    cluster = make_brokered(shards=2)
     cluster.subscribe(Subscription("ann", "one", "exists a"), Subscription("bob", "one", "exists a"))
     with running(cluster, 0), running(cluster, 1):
         publish(cluster, {"a": 1}, partition=1)
@@ -185,8 +122,8 @@ def test_an_event_that_cannot_be_read_is_rejected_once_and_the_others_go_on(make
     assert (rejection.partition, rejection.offset, rejection.reason, value) == (1, 1, "unknown_framing", b"rubbish")
 
 
-def test_a_wrong_schema_stops_the_broker_instead_of_rejecting_everything(make_cluster: MakeCluster) -> None:
-    cluster = make_cluster()
+def test_a_wrong_schema_stops_the_broker_instead_of_rejecting_everything(make_brokered: MakeCluster) -> None:
+    cluster = make_brokered()
     for _ in range(600):
         cluster.send(cluster.names.events, b"\x01\x02", None, 0)
     cluster.flush()
@@ -194,8 +131,8 @@ def test_a_wrong_schema_stops_the_broker_instead_of_rejecting_everything(make_cl
         serve(cluster.settings, 0, None, deadline_passed())
 
 
-def test_notifications_may_be_json(make_cluster: MakeCluster) -> None:
-    cluster = make_cluster(notifications=NotificationSettings(format=NotificationFormat.JSON))
+def test_notifications_may_be_json(make_brokered: MakeCluster) -> None:
+    cluster = make_brokered(notifications=NotificationSettings(format=NotificationFormat.JSON))
     cluster.subscribe(Subscription("ann", "one", "price < 10"))
     with running(cluster):
         cluster.send(cluster.names.events, b'{"price": 5, "more": {"x": 1}}', None, 0)
@@ -205,8 +142,8 @@ def test_notifications_may_be_json(make_cluster: MakeCluster) -> None:
     assert told[0]["matches"] == [{"name": "one", "tags": {}}]
 
 
-def test_a_batch_that_concerns_too_many_is_cut(make_cluster: MakeCluster) -> None:
-    cluster = make_cluster(broker=BrokerSettings(batch_topics=3, batch_notifications=7))
+def test_a_batch_that_concerns_too_many_is_cut(make_brokered: MakeCluster) -> None:
+    cluster = make_brokered(broker=BrokerSettings(batch_topics=3, batch_notifications=7))
     subscribers = [f"s{number}" for number in range(10)]
     cluster.make_notification_topics(subscribers)
     cluster.subscribe(
@@ -219,8 +156,8 @@ def test_a_batch_that_concerns_too_many_is_cut(make_cluster: MakeCluster) -> Non
     assert len({(each.topic, each.header) for each in seen}) == 200
 
 
-def test_each_shard_serves_its_subscribers_and_both_see_all_events(make_cluster: MakeCluster) -> None:
-    cluster = make_cluster(shards=2)
+def test_each_shard_serves_its_subscribers_and_both_see_all_events(make_brokered: MakeCluster) -> None:
+    cluster = make_brokered(shards=2)
     subscribers = [f"s{number}" for number in range(8)]
     cluster.make_notification_topics(subscribers)
     cluster.subscribe(*(Subscription(name, "one", "a = 1") for name in subscribers))
@@ -232,8 +169,8 @@ def test_each_shard_serves_its_subscribers_and_both_see_all_events(make_cluster:
             assert len(delivered(cluster, *subscribers, count=8)) == 8
 
 
-def test_a_topic_that_is_added_is_matched_by_brokers_that_run(make_cluster: MakeCluster) -> None:
-    cluster = make_cluster()
+def test_a_topic_that_is_added_is_matched_by_brokers_that_run(make_brokered: MakeCluster) -> None:
+    cluster = make_brokered()
     cluster.subscribe(Subscription("ann", "one", "a = 1"))
     with running(cluster):
         publish(cluster, {"a": 1})
@@ -244,8 +181,8 @@ def test_a_topic_that_is_added_is_matched_by_brokers_that_run(make_cluster: Make
         assert len(delivered(cluster, "ann", count=2)) == 2
 
 
-def test_a_partition_that_is_added_is_matched_from_its_beginning(make_cluster: MakeCluster) -> None:
-    cluster = make_cluster()
+def test_a_partition_that_is_added_is_matched_from_its_beginning(make_brokered: MakeCluster) -> None:
+    cluster = make_brokered()
     cluster.subscribe(Subscription("ann", "one", "a = 1"))
     with running(cluster):
         publish(cluster, {"a": 1})
@@ -255,8 +192,8 @@ def test_a_partition_that_is_added_is_matched_from_its_beginning(make_cluster: M
         assert len(delivered(cluster, "ann", count=2)) == 2
 
 
-def test_an_event_that_is_too_large_to_be_rejected_whole_is_rejected_by_its_place(make_cluster: MakeCluster) -> None:
-    cluster = make_cluster()
+def test_an_event_that_is_too_large_to_be_rejected_whole_is_rejected_by_its_place(make_brokered: MakeCluster) -> None:
+    cluster = make_brokered()
     cluster.subscribe(Subscription("ann", "one", "a = 1"))
     with running(cluster):
         cluster.send(cluster.names.events, bytes(950_000), None, 0)
@@ -266,8 +203,8 @@ def test_an_event_that_is_too_large_to_be_rejected_whole_is_rejected_by_its_plac
     assert (rejection.offset, value) == (0, None)
 
 
-def test_two_processes_cannot_have_one_slot(make_cluster: MakeCluster) -> None:
-    cluster = make_cluster()
+def test_two_processes_cannot_have_one_slot(make_brokered: MakeCluster) -> None:
+    cluster = make_brokered()
     with running(cluster, slot="a"):
         time.sleep(1)
         with pytest.raises(ConflictError, match="Slot a"):
@@ -275,9 +212,9 @@ def test_two_processes_cannot_have_one_slot(make_cluster: MakeCluster) -> None:
 
 
 def test_a_newer_process_of_the_same_slot_on_another_machine_stays_and_the_older_says_why(
-    make_cluster: MakeCluster, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    make_brokered: MakeCluster, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    cluster = make_cluster()
+    cluster = make_brokered()
     cluster.subscribe(Subscription("ann", "one", "exists a"))
     with running(cluster, slot="a", ends_by=ConflictError) as older:
         publish(cluster, *({"a": number} for number in range(4)))
@@ -299,13 +236,13 @@ def test_without_a_layout_it_says_what_to_do(settings: Settings, unique: str) ->
         serve(settings.model_copy(update={"prefix": unique}), 0, None, lambda: False)
 
 
-def test_a_shard_that_there_is_not_is_refused(make_cluster: MakeCluster) -> None:
+def test_a_shard_that_there_is_not_is_refused(make_brokered: MakeCluster) -> None:
     with pytest.raises(InvalidError, match="has shards 0 to 0; there is no shard 3"):
-        serve(make_cluster().settings, 3, None, lambda: False)
+        serve(make_brokered().settings, 3, None, lambda: False)
 
 
-def test_a_group_whose_offsets_are_lost_does_not_start_anywhere(make_cluster: MakeCluster) -> None:
-    cluster = make_cluster()
+def test_a_group_whose_offsets_are_lost_does_not_start_anywhere(make_brokered: MakeCluster) -> None:
+    cluster = make_brokered()
     cluster.subscribe(Subscription("ann", "one", "exists a"))
     with running(cluster):
         publish(cluster, {"a": 1})

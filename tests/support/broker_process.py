@@ -118,7 +118,7 @@ def break_transactions() -> None:
 
     found: list[Any] = []
     patch.object(worker, "consumer", remember).start()
-    patch.object(outbox, "producer", lambda settings, _id: Untransacted(settings)).start()
+    patch.object(outbox, "producer", lambda settings, _id, **_: Untransacted(settings)).start()
 
 
 BROKEN: dict[str, Callable[[], None]] = {

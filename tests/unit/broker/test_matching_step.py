@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tamis.broker.matching_step import Bounds, matched, notifications
+from tamis.broker.matching_step import Bounds, Matched, matched, notifications, within
 from tamis.broker.message_batch import MessageBatch
 from tamis.broker.partitions import partition_of
 from tamis.broker.subscription_state import SubscriptionState
@@ -85,15 +85,19 @@ def test_however_a_batch_is_cut_each_event_is_told_once(
         batch = MessageBatch.of(left, {})  # type: ignore[arg-type]
         step = matched(state, decoder, batch, bounds)
         assert step.done > 0
-        numbers = step.groups.subscribers.tolist()
-        events = set(step.groups.events.tolist())
-        assert len(numbers) <= most_notifications or len(events) == 1
-        assert len(set(numbers)) <= most_topics or len(events) == 1
-        names = state.subscriber_names(numbers)
-        for place, number, (_, value) in zip(step.places, numbers, notifications(state, step, IDS, names), strict=True):
-            notification = Notification.decode(value)
-            assert notification.offset == batch.messages[place].offset()
-            told.append((notification.topic, notification.offset, names[number].decode()))
+        rest: Matched | None = step
+        while rest is not None:
+            part, rest = within(rest, bounds)
+            assert rest is None or step.done == 1
+            numbers = part.groups.subscribers.tolist()
+            assert len(numbers) <= most_notifications
+            assert len(set(numbers)) <= most_topics
+            names = state.subscriber_names(numbers)
+            sent = notifications(state, part, IDS, names)
+            for place, number, (_, value) in zip(part.places, numbers, sent, strict=True):
+                notification = Notification.decode(value)
+                assert notification.offset == batch.messages[place].offset()
+                told.append((notification.topic, notification.offset, names[number].decode()))
         refused += len(step.refusals)
         left = list(batch.messages[step.done :])  # type: ignore[arg-type]
     assert sorted(told) == sorted(
@@ -103,6 +107,30 @@ def test_however_a_batch_is_cut_each_event_is_told_once(
         if value is not None and at <= value <= at + 4
     )
     assert refused == values.count(None)
+
+
+@given(st.permutations(range(9)), st.integers(1, 9), st.integers(0, 9))
+def test_an_event_that_was_begun_goes_on_behind_the_subscriber_that_came_last(
+    order: list[int], most: int, sent: int
+) -> None:
+    """In the order of names, not of the numbers that this process gave them."""
+    names = sorted(f"s{number}" for number in order)
+    state = state_of(*(Subscription(f"s{number}", name, "a = 1") for number in order for name in ("one", "two")))
+    batch = MessageBatch.of(messages_of([1, 1], ["events", "more"]), {})  # type: ignore[arg-type]
+    bounds = Bounds(100, most, 100_000)
+    after = {0: names[sent - 1]} if sent else {}
+    told: list[str] = []
+    rest: Matched | None = matched(state, EventDecoder(), batch, bounds, after)
+    while rest is not None:
+        part, rest = within(rest, bounds)
+        numbers = [
+            number for place, number in zip(part.places, part.groups.subscribers.tolist(), strict=True) if place == 0
+        ]
+        told += [name.decode() for name in map(state.subscriber_names(numbers).__getitem__, numbers)]
+        for _, value in notifications(state, part, IDS, state.subscriber_names(part.groups.subscribers.tolist())):
+            assert [match.name for match in Notification.decode(value).matches] == ["one", "two"]
+        assert rest is None or told == names[sent : sent + len(told)]
+    assert sorted(told) == names[sent:]
 
 
 @pytest.mark.parametrize("scores", [False, True])

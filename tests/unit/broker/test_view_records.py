@@ -12,7 +12,7 @@ FIRST, SECOND = View(1, [Position(0, 1)]), View(1, [Position(0, 2)])
 
 
 def told(records: ViewRecords, view: View, **firsts: int) -> list[tuple[int, int]]:
-    places = {("events", int(partition[1:])): offset for partition, offset in firsts.items()}
+    places = {("events", int(partition[1:])): (offset, "") for partition, offset in firsts.items()}
     return [(record.partition, record.first_offset) for record in records.wanted(places, view)]
 
 
@@ -35,5 +35,6 @@ def test_it_is_told_again_after_a_while_and_after_what_may_have_been_lost(monkey
 
 
 def test_a_record_says_whose_topics_and_rules_it_speaks_of() -> None:
-    (record,) = ViewRecords(LAYOUT, 0, "subscriptions").wanted({("events", 3): 7}, FIRST)
+    (record,) = ViewRecords(LAYOUT, 0, "subscriptions").wanted({("events", 3): (7, "ann")}, FIRST)
     assert (record.topic_id, record.subscriptions_id, record.rules, record.view) == ("E", "S", LAYOUT.rules, FIRST)
+    assert (record.first_offset, record.after) == (7, "ann")

@@ -1,0 +1,81 @@
+"""What stands against writing to a topic, as far as Kafka tells."""
+
+from collections.abc import Iterable
+from enum import StrEnum
+
+from tamis.broker.kafka import (
+    AdminClient,
+    ConfigResource,
+    KafkaException,
+    ResourceType,
+    TopicCollection,
+    can_write,
+    is_leaderless,
+)
+from tamis.broker.topic_facts import printed_id
+from tamis.broker.transactions import is_forbidden
+
+_SECONDS = 3.0
+_AT_ONCE = 500
+_MISSING = "UNKNOWN_TOPIC_OR_PART"
+_SIZE = "max.message.bytes"
+
+
+class Obstacle(StrEnum):
+    """The reason that a record of `tamis.undelivered` has."""
+
+    MISSING = "topic_missing"
+    FORBIDDEN = "topic_forbidden"
+    UNAVAILABLE = "topic_unavailable"
+    """It has no leader, or not enough replicas, for longer than that takes by itself."""
+    REFUSED = "topic_refused"
+    """By a rule of its own: it is compacted, say, and wants keys."""
+    TOO_SMALL = "too_large"
+    """Of a notification rather than of its topic, which takes others."""
+
+
+def obstacles(admin: AdminClient, topics: Iterable[str]) -> dict[str, Obstacle]:
+    """Of topics that cannot be written to just now. KafkaException if Kafka does not tell."""
+    found: dict[str, Obstacle] = {}
+    wanted = list(topics)
+    for start in range(0, len(wanted), _AT_ONCE):
+        asked = TopicCollection(wanted[start : start + _AT_ONCE])
+        answers = admin.describe_topics(asked, include_authorized_operations=True, request_timeout=_SECONDS)
+        for topic, answer in answers.items():
+            try:
+                description = answer.result()
+            except KafkaException as error:
+                if error.args[0].name() == _MISSING:
+                    found[topic] = Obstacle.MISSING
+                elif is_forbidden(error.args[0]):
+                    found[topic] = Obstacle.FORBIDDEN
+                else:
+                    raise
+            else:
+                if not can_write(description):
+                    found[topic] = Obstacle.FORBIDDEN
+                elif is_leaderless(description):
+                    found[topic] = Obstacle.UNAVAILABLE
+    return found
+
+
+def bytes_max(admin: AdminClient, topic: str) -> int | None:
+    """How large a batch of records it takes; None if that may not be known."""
+    resource = ConfigResource(ResourceType.TOPIC, topic)
+    try:
+        config = admin.describe_configs([resource], request_timeout=_SECONDS)[resource].result()
+        return int(config[_SIZE].value)
+    except (KafkaException, KeyError, TypeError, ValueError):
+        return None
+
+
+def topic_ids(admin: AdminClient, topics: Iterable[str]) -> dict[str, str]:
+    """Of those that exist. KafkaException if Kafka does not tell."""
+    found = {}
+    for topic, answer in admin.describe_topics(TopicCollection(list(topics)), request_timeout=_SECONDS).items():
+        try:
+            found[topic] = printed_id(answer.result().topic_id)
+        except KafkaException as error:
+            if error.args[0].name() != _MISSING:
+                raise
+    return found
