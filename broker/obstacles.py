@@ -12,7 +12,6 @@ from tamis.broker.kafka import (
     can_write,
     is_leaderless,
 )
-from tamis.broker.topic_facts import printed_id
 from tamis.broker.transactions import is_forbidden
 
 _SECONDS = 3.0
@@ -67,15 +66,3 @@ def bytes_max(admin: AdminClient, topic: str) -> int | None:
         return int(config[_SIZE].value)
     except (KafkaException, KeyError, TypeError, ValueError):
         return None
-
-
-def topic_ids(admin: AdminClient, topics: Iterable[str]) -> dict[str, str]:
-    """Of those that exist. KafkaException if Kafka does not tell."""
-    found = {}
-    for topic, answer in admin.describe_topics(TopicCollection(list(topics)), request_timeout=_SECONDS).items():
-        try:
-            found[topic] = printed_id(answer.result().topic_id)
-        except KafkaException as error:
-            if error.args[0].name() != _MISSING:
-                raise
-    return found

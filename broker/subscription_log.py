@@ -27,6 +27,7 @@ from tamis.broker.kafka import (
 )
 from tamis.broker.reading import BEGINNING
 from tamis.broker.subscription_state import InvalidRecord, SubscriptionState
+from tamis.broker.topic_watch import TopicWatch
 from tamis.broker.transactions import is_forbidden, last_word
 from tamis.codecs.layout import Layout
 from tamis.codecs.view import Position, View
@@ -79,6 +80,7 @@ class SubscriptionLog:
         self._layout = layout
         self._settings = settings.kafka
         self._admin = admin_client(settings.kafka)
+        self._watch = TopicWatch(self._admin, layout.topics)
         self._reached = {partition: _Reached(0) for partition in self.partitions}
         self._view: View | None = None
         self._client = consumer(settings.kafka, _NO_GROUP, {"enable.partition.eof": True})
@@ -99,7 +101,8 @@ class SubscriptionLog:
         """Apply all that is acknowledged now, and return the view that this makes.
 
         `tell` is given how many offsets are done, and how many there are. UnreachableError if the end cannot be
-        reached: a partition has no leader, or somebody's transaction is open in the log.
+        reached: a partition has no leader, or somebody's transaction is open in the log. ConflictError if it is another
+        log than the layout's.
         """
         ends = self._ends(time.monotonic() + patience)
         started = warned = time.monotonic()
@@ -131,7 +134,8 @@ class SubscriptionLog:
     def _ends(self, deadline: float) -> Mapping[int, int]:
         while True:
             try:
-                return end_offsets(self._admin, self.topic, self.partitions)
+                ends = end_offsets(self._admin, self.topic, self.partitions)
+                self._watch.require_same()  # afterwards: then it was the same when its ends were told
             except KafkaException as error:
                 if is_forbidden(error.args[0]):
                     raise last_word(error.args[0]) from error
@@ -141,6 +145,8 @@ class SubscriptionLog:
                     ) from error
                 _LOG.warning("the end of %s cannot be learnt, trying again: %s", self.topic, error.args[0].str())
                 time.sleep(_WAIT_SECONDS)
+            else:
+                return ends
 
     def _take(self, seconds: float) -> list[Message]:
         """What is here; if nothing is, the first that comes in time."""

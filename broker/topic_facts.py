@@ -61,6 +61,18 @@ def awaited_facts(admin: AdminClient, names: Sequence[str], seconds: float = _SE
         time.sleep(_RETRY_SECONDS)
 
 
+def topic_ids(admin: AdminClient, names: Iterable[str]) -> dict[str, str]:
+    """Of those that exist. KafkaException if Kafka does not tell."""
+    found: dict[str, str] = {}
+    for name, future in admin.describe_topics(TopicCollection(list(names)), request_timeout=_TRIES[0]).items():
+        try:
+            found[name] = _printed(future.result().topic_id)
+        except KafkaException as error:
+            if error.args[0].name() != _UNKNOWN:
+                raise
+    return found
+
+
 def node_ids(admin: AdminClient) -> list[int]:
     return [node.id for node in admin.describe_cluster(request_timeout=_SECONDS).result().nodes]
 
@@ -99,11 +111,6 @@ def members_of(admin: AdminClient, groups: Sequence[str]) -> dict[str, int]:
     return counts
 
 
-def printed_id(topic_id: object) -> str:
-    """As Kafka's own tools do, in the alphabet that is safe in file names; the client prints the other one."""
-    return str(topic_id).translate(_SAFE)
-
-
 def _facts(admin: AdminClient, names: Sequence[str]) -> dict[str, TopicFacts]:
     descriptions = {}
     for name, future in admin.describe_topics(TopicCollection(list(names)), request_timeout=_SECONDS).items():
@@ -116,7 +123,7 @@ def _facts(admin: AdminClient, names: Sequence[str]) -> dict[str, TopicFacts]:
     return {
         name: TopicFacts(
             name=name,
-            id=printed_id(description.topic_id),
+            id=_printed(description.topic_id),
             partitions=len(description.partitions),
             replication=min(len(partition.replicas) for partition in description.partitions),
             leaderless=[p.id for p in description.partitions if p.leader is None or p.leader.id < 0],
@@ -138,6 +145,11 @@ def _has_consumer_protocol(admin: AdminClient, node: int) -> bool | None:
         return None
     entry = config.get("group.coordinator.rebalance.protocols")
     return entry is not None and "consumer" in (entry.value or "").split(",")
+
+
+def _printed(topic_id: object) -> str:
+    """As Kafka's own tools do, in the alphabet that is safe in file names; the client prints the other one."""
+    return str(topic_id).translate(_SAFE)
 
 
 def _configs(admin: AdminClient, names: Sequence[str]) -> dict[str, Mapping[str, str]]:

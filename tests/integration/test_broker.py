@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 
 from broker_cluster import Cluster
+from processes import soon
 from serving import SECONDS, delivered, publish, running
 from tamis.broker.configuration import BrokerSettings, NotificationSettings, Settings
 from tamis.broker.errors import ConflictError, InvalidError, MissingError
-from tamis.broker.kafka import TopicPartition
+from tamis.broker.kafka import AdminClient, NewTopic, TopicPartition
 from tamis.broker.reading import BEGINNING, records
 from tamis.broker.service import serve
 from tamis.broker.topics import add
@@ -250,3 +251,25 @@ def test_a_group_whose_offsets_are_lost_does_not_start_anywhere(make_brokered: M
     cluster.forget_offsets()
     with pytest.raises(ConflictError, match=r"offsets were lost.*tamis topics set-start"):
         serve(cluster.settings, 0, None, deadline_passed())
+
+
+@pytest.mark.parametrize("topic", ["subscriptions", "events"])
+def test_a_topic_that_is_made_anew_while_it_is_read_stops_the_broker(
+    make_brokered: MakeCluster, admin: AdminClient, topic: str
+) -> None:
+    """Also if it has grown beyond where the broker was: there its offsets are those of other records."""
+    cluster = make_brokered()
+    cluster.subscribe(Subscription("ann", "one", "exists a"))
+    name = f"{cluster.settings.prefix}.{topic}"
+    with running(cluster, ends_by=ConflictError) as ended:
+        publish(cluster, {"a": 1})
+        assert len(delivered(cluster, "ann", count=1)) == 1
+        admin.delete_topics([name])[name].result()
+        assert soon(lambda: name not in admin.list_topics().topics, SECONDS)
+        admin.create_topics([NewTopic(name, 4)])[name].result()
+        cluster.renew_producer()
+        for number in range(20):
+            for partition in range(4):
+                cluster.send(name, b"", b"ann/%d" % number, partition)
+        cluster.flush()
+        assert soon(ended.is_set, SECONDS)

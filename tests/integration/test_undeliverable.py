@@ -116,7 +116,7 @@ def test_what_is_too_large_for_the_undelivered_too_goes_without_its_event(
     assert cluster.names.events == wide.topic
     subscribe_to_all(cluster, "ann", "bob")
     texts: dict[str, int | str] = {f"text{number}": noise(400_000 + number) for number in range(10)}
-    event = Event("large", 0, {"a": 1} | texts)
+    event = Event("large", 0, {"a": 1, **texts})
     with running(cluster):
         cluster.send(cluster.names.events, event.encode(), None, 0)
         cluster.flush()
