@@ -86,6 +86,7 @@ def measure(report: Report, stack: LocalStack, subscribers: int, subscriptions: 
         seconds=seconds,
         expected=len(expected),
         delivered=counts.total(),
+        undelivered=sum(1 for _ in records(settings.kafka, [TopicPartition(settings.names.undelivered, 0, BEGINNING)])),
         lost=len(expected.keys() - told.keys()),
         doubled=counts.total() - len(told),
         wrong=sum(told[delivery] != expected.get(delivery) for delivery in told),

@@ -80,7 +80,7 @@ __all__ = [
     "is_end",
     "is_end_of_partition",
     "is_fatal",
-    "is_leaderless",
+    "is_impaired",
     "offset_of",
     "place_of",
     "producer",
@@ -227,10 +227,12 @@ def can_write(topic: TopicDescription) -> bool:
     return allowed is None or AclOperation.WRITE in allowed or AclOperation.ALL in allowed
 
 
-def is_leaderless(topic: TopicDescription) -> bool:
-    """Whether a partition of it is nobody's just now."""
+def is_impaired(topic: TopicDescription) -> bool:
+    """Whether a partition of it is nobody's just now, or a replica of one is behind."""
     leaders: list[Node | None] = [partition.leader for partition in topic.partitions]
-    return any(leader is None or leader.id < 0 for leader in leaders)
+    return any(leader is None or leader.id < 0 for leader in leaders) or any(
+        len(partition.isr) < len(partition.replicas) for partition in topic.partitions
+    )
 
 
 def end_offsets(admin: AdminClient, topic: str, partitions: Iterable[int]) -> dict[int, int]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +33,10 @@ class Bounds:
     notifications: int
     topics: int
     bytes: int
+
+    def halved(self, times: int) -> Self:
+        """Once for each time that what was within them was too much."""
+        return replace(self, topics=max(1, self.topics >> times), notifications=max(1, self.notifications >> times))
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +95,10 @@ def matched(
 
 
 def within(step: Matched, bounds: Bounds) -> tuple[Matched, Matched | None]:
-    """What one transaction may hold of a step, and what is left of it: the rest of one event's subscribers."""
+    """What one transaction may hold of a step, and what is left of it: the rest of one event's subscribers.
+
+    The bounds are those that it was matched with.
+    """
     count = max(1, _fitting(step.groups, step.columns, bounds))
     total = len(step.groups)
     if count >= total:

@@ -10,7 +10,7 @@ from tamis.broker.kafka import (
     ResourceType,
     TopicCollection,
     can_write,
-    is_leaderless,
+    is_impaired,
 )
 from tamis.broker.transactions import is_forbidden
 
@@ -26,7 +26,7 @@ class Obstacle(StrEnum):
     MISSING = "topic_missing"
     FORBIDDEN = "topic_forbidden"
     UNAVAILABLE = "topic_unavailable"
-    """It has no leader, or not enough replicas, for longer than that takes by itself."""
+    """It has no leader, or a replica is behind, for longer than that takes by itself."""
     REFUSED = "topic_refused"
     """By a rule of its own: it is compacted, say, and wants keys."""
     TOO_SMALL = "too_large"
@@ -53,7 +53,7 @@ def obstacles(admin: AdminClient, topics: Iterable[str]) -> dict[str, Obstacle]:
             else:
                 if not can_write(description):
                     found[topic] = Obstacle.FORBIDDEN
-                elif is_leaderless(description):
+                elif is_impaired(description):
                     found[topic] = Obstacle.UNAVAILABLE
     return found
 

@@ -22,7 +22,7 @@ _SECONDS = 10.0
 _LOOK_SECONDS = (2.0, 60.0)
 """After how long a topic is looked at again: the first time, and at most."""
 _TIMED_OUT_MAX = 2
-"""So often in a row a topic may have taken nothing in time before it is to blame, and not Kafka as a whole."""
+"""So often in a row an impaired topic may take nothing in time before it is to blame, and not a leader's election."""
 _UNTOLD_BYTES = 2 << 20
 """Twice what a topic takes by Kafka's default: where to begin if it may not be asked."""
 _LOG = logging.getLogger(__name__)
@@ -108,7 +108,7 @@ class Outlets:
         blamed = False
         for topic, obstacle in found.items():
             if obstacle is Obstacle.UNAVAILABLE:
-                continue  # it may be about to have a leader: what it did not take in time is counted below
+                continue
             if topic not in touched:
                 raise MissingError(
                     f"{topic} cannot be written to ({obstacle}). tamis topics check says what is wrong with it."
@@ -117,16 +117,20 @@ class Outlets:
             blamed = True
         for topic, failure in failures.items():
             if topic in touched and touched[topic].suspension is None:
-                blamed = self._is_to_blame(touched[topic], failure) or blamed
+                is_impaired = found.get(topic) is Obstacle.UNAVAILABLE
+                blamed = self._is_to_blame(touched[topic], failure, is_impaired=is_impaired) or blamed
         return blamed
 
-    def _is_to_blame(self, outlet: Outlet, error: KafkaError) -> bool:
-        """For what Kafka said of a record for it, though it is there and may be written to."""
+    def _is_to_blame(self, outlet: Outlet, error: KafkaError, *, is_impaired: bool) -> bool:
+        """For what Kafka said of a record for it, though it is there and may be written to.
+
+        That a sound topic took nothing in time says that Kafka is slow just now, and nothing of the topic.
+        """
         if error.code() in TOO_LARGE:
             self._narrow(outlet)
         elif error.code() in REFUSED:
             self._suspend(outlet, Obstacle.REFUSED, error.str())
-        elif error.code() in TIMED_OUT:
+        elif error.code() in TIMED_OUT and is_impaired:
             times = self._timed_out[outlet.subscriber] = self._timed_out.get(outlet.subscriber, 0) + 1
             if times < _TIMED_OUT_MAX:
                 return False

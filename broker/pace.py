@@ -1,6 +1,7 @@
 """How much one transaction takes: as much as it may, and less and less where one cannot pass.
 
-What fails is tried again in smaller parts, ever later: so an event that can never pass ends up alone, and costs little.
+What fails is tried again in smaller parts, ever later: so an event that can never pass ends up alone, and costs little,
+and one for many subscribers goes to fewer of them at once, until Kafka is as fast as that.
 """
 
 _PAUSE_SECONDS = 0.01
@@ -13,16 +14,17 @@ class Pace:
     def __init__(self, most: int) -> None:
         self.limit = most
         """How many events to take."""
+        self.failures = 0
+        """How often in a row nothing could be committed."""
         self._most = most
-        self._failures = 0
 
     def succeeded(self, done: int, polled: int) -> None:
         """So many of those polled were committed: there was room for no more, if those are fewer."""
-        self._failures = 0
+        self.failures = 0
         self.limit = max(1, min(self._most, 2 * done if done < polled else 2 * self.limit))
 
     def failed(self, done: int) -> float:
         """For how many seconds to wait before the next try."""
-        self._failures += 1
+        self.failures += 1
         self.limit = max(1, done // 2)
-        return min(_PAUSE_SECONDS_MAX, _PAUSE_SECONDS * 2.0**self._failures)
+        return min(_PAUSE_SECONDS_MAX, _PAUSE_SECONDS * 2.0**self.failures)

@@ -72,6 +72,7 @@ class _Task:
     messages: Sequence[Message]
     step: Matched
     view: View
+    bounds: Bounds
     polled: int
     """How many messages there were to choose from."""
     verdicts: list[bool]
@@ -153,10 +154,11 @@ class Worker:
     def _process(self, messages: Sequence[Message], polled: int) -> None:
         view = self._log.catch_up()
         batch = MessageBatch.of(messages, self._formats)
-        step = matched(self._log.state, self._decoder, batch, self._bounds, self._sent_before(batch))
+        bounds = self._bounds.halved(self._pace.failures)
+        step = matched(self._log.state, self._decoder, batch, bounds, self._sent_before(batch))
         self._source.hold_back(batch.messages[step.done :])
         verdicts = self._rejected.after(step.done, step.refusals)
-        self._ship(_Task(batch.messages[: step.done], step, view, polled, verdicts))
+        self._ship(_Task(batch.messages[: step.done], step, view, bounds, polled, verdicts))
 
     def _sent_before(self, batch: MessageBatch) -> dict[int, str]:
         """Up to which subscriber the notifications of the messages at some positions went out before."""
@@ -170,7 +172,7 @@ class Worker:
 
     def _ship(self, task: _Task) -> None:
         """In one transaction as much of it as that may hold."""
-        step, rest = within(task.step, self._bounds)
+        step, rest = within(task.step, task.bounds)
         subscribers = subscribers_of(step, self._log.state.subscriber_names(step.groups.subscribers.tolist()))
         outlets = dict(zip(subscribers, self._outlets.prepare(subscribers.values()), strict=True))
         last = subscribers[int(step.groups.subscribers[-1])] if rest is not None else ""

@@ -1,0 +1,169 @@
+"""Which topics are to blame for a transaction that failed, and for how long: what a real Kafka does too seldom."""
+
+import time
+from collections.abc import Callable, Iterable
+
+import pytest
+
+from tamis.broker import outlets
+from tamis.broker.configuration import KafkaSettings, Settings
+from tamis.broker.errors import MissingError
+from tamis.broker.kafka import KafkaError, KafkaException
+from tamis.broker.obstacles import Obstacle
+from tamis.broker.outlets import Outlet, Outlets
+
+SETTINGS = Settings(kafka=KafkaSettings(bootstrap_servers="127.0.0.1:1"))
+TOPIC = SETTINGS.names.notifications
+Make = Callable[[], tuple[Outlets, list[Outlet]]]
+TIMED_OUT = KafkaError(KafkaError._MSG_TIMED_OUT)
+
+
+class Cluster:
+    """What Kafka says of topics."""
+
+    def __init__(self) -> None:
+        self.topics = dict.fromkeys(map(TOPIC, ("ann", "bob")), 1)
+        self.obstacles: dict[str, Obstacle] = {}
+        self.is_silent = False
+        self.bytes_max: int | None = None
+        self.now = time.monotonic()
+
+    def found(self, _admin: object, topics: Iterable[str]) -> dict[str, Obstacle]:
+        if self.is_silent:
+            raise KafkaException(KafkaError(KafkaError._TIMED_OUT))
+        return {topic: self.obstacles[topic] for topic in topics if topic in self.obstacles}
+
+
+@pytest.fixture
+def cluster(monkeypatch: pytest.MonkeyPatch) -> Cluster:
+    cluster = Cluster()
+    monkeypatch.setattr(outlets, "obstacles", cluster.found)
+    monkeypatch.setattr(outlets, "bytes_max", lambda *_: cluster.bytes_max)
+    monkeypatch.setattr(time, "monotonic", lambda: cluster.now)
+    prefix = TOPIC("")
+    monkeypatch.setattr(
+        Outlets, "_partitions", lambda _: {topic.removeprefix(prefix): count for topic, count in cluster.topics.items()}
+    )
+    return cluster
+
+
+@pytest.fixture
+def make(cluster: Cluster) -> Make:  # noqa: ARG001 - it is to be there first
+    def made() -> tuple[Outlets, list[Outlet]]:
+        found = Outlets(SETTINGS, tuple)
+        return found, found.prepare(["ann", "bob"])
+
+    return made
+
+
+@pytest.mark.parametrize("obstacle", [Obstacle.MISSING, Obstacle.FORBIDDEN])
+def test_a_topic_that_cannot_be_written_to_is_suspended_and_looked_at_ever_later(
+    cluster: Cluster, make: Make, obstacle: Obstacle
+) -> None:
+    mine, (ann, bob) = make()
+    cluster.obstacles[ann.topic] = obstacle
+    assert mine.blame([ann, bob], {})
+    assert ann.suspension is not None
+    assert ann.suspension.obstacle is obstacle
+    assert bob.suspension is None
+    assert list(mine.suspended) == ["ann"]
+    assert not mine.blame([ann, bob], {})  # it is known
+    looked: list[float] = []
+    began = cluster.now
+    for _ in range(200):
+        before = ann.suspension.look_at
+        mine.look()
+        if ann.suspension.look_at != before:
+            looked.append(round(cluster.now - began))
+        cluster.now += 1
+    assert looked == [2, 6, 14, 30, 62, 122, 182]
+
+
+def test_what_can_be_written_to_again_is_resumed_as_the_topic_is_now(cluster: Cluster, make: Make) -> None:
+    mine, (ann, _) = make()
+    cluster.obstacles[ann.topic] = Obstacle.MISSING
+    mine.blame([ann], {})
+    cluster.now += 3
+    cluster.is_silent = True
+    mine.look()
+    assert ann.suspension is not None
+    cluster.is_silent = False
+    cluster.obstacles.clear()
+    cluster.topics[ann.topic] = 5
+    cluster.now += 10
+    mine.look()
+    assert not mine.suspended
+    assert ann.partitions == 5
+
+
+def test_one_that_fails_again_at_once_is_looked_at_later_than_before(cluster: Cluster, make: Make) -> None:
+    mine, (ann, _) = make()
+    pauses = []
+    for took in (False, False, True, False):
+        if took:
+            mine.took([ann])
+        mine.blame([ann], {ann.topic: KafkaError(KafkaError.INVALID_RECORD)})
+        assert ann.suspension is not None
+        assert ann.suspension.obstacle is Obstacle.REFUSED
+        pauses.append(ann.suspension.pause)
+        cluster.now += 100
+        mine.look()
+        assert ann.suspension is None
+    assert pauses == [2, 4, 2, 4]
+
+
+def test_a_slow_kafka_is_no_topics_fault(cluster: Cluster, make: Make) -> None:
+    mine, (ann, bob) = make()
+    failures = {ann.topic: TIMED_OUT, bob.topic: KafkaError(KafkaError._PURGE_QUEUE)}
+    assert not any(mine.blame([ann, bob], failures) for _ in range(5))
+    cluster.obstacles[ann.topic] = Obstacle.UNAVAILABLE
+    assert not mine.blame([ann, bob], {})
+    assert not mine.blame([ann, bob], failures)  # its leader may be about to be elected
+    mine.took([ann])
+    assert not mine.blame([ann, bob], failures)
+    assert mine.blame([ann, bob], failures)
+    assert list(mine.suspended) == ["ann"]
+
+
+def test_a_topic_that_takes_less_is_known_by_how_much(cluster: Cluster, make: Make) -> None:
+    mine, (ann, bob) = make()
+    too_large = KafkaError(KafkaError.MSG_SIZE_TOO_LARGE)
+    cluster.bytes_max = 5000
+    assert mine.blame([ann], {ann.topic: too_large})
+    assert (ann.bytes_max, ann.suspension) == (5000, None)
+    assert mine.blame([ann], {ann.topic: too_large})  # what was counted falls short of what Kafka counts
+    assert ann.bytes_max == 2500
+    cluster.bytes_max = None
+    assert mine.blame([bob], {bob.topic: too_large})
+    assert bob.bytes_max == 1 << 20
+
+
+def test_that_tamis_own_topics_cannot_be_written_to_ends_the_process(cluster: Cluster, make: Make) -> None:
+    mine, (ann, _) = make()
+    cluster.obstacles[SETTINGS.names.undelivered] = Obstacle.MISSING
+    with pytest.raises(MissingError, match=r"tamis\.undelivered cannot be written to"):
+        mine.blame([ann], {})
+
+
+def test_while_kafka_does_not_tell_nobody_is_blamed(cluster: Cluster, make: Make) -> None:
+    mine, (ann, _) = make()
+    cluster.is_silent = True
+    assert not mine.blame([ann], {ann.topic: KafkaError(KafkaError.TOPIC_AUTHORIZATION_FAILED)})
+
+
+def test_a_topic_that_was_deleted_before_is_not_made_again(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nor one that Kafka will not make."""
+    refused = KafkaError(KafkaError.POLICY_VIOLATION)
+    asked: list[str] = []
+
+    def create(_admin: object, _settings: object, subscribers: list[str]) -> dict[str, KafkaError | None]:
+        asked.extend(subscribers)
+        return {name: refused if name == "odd" else None for name in subscribers}
+
+    monkeypatch.setattr(outlets, "create_notification_topics", create)
+    mine = Outlets(SETTINGS, lambda: {"gone"})
+    found = {outlet.subscriber: outlet for outlet in mine.prepare(["ann", "gone", "new", "odd"])}
+    assert asked == ["new", "odd"]
+    assert set(mine.suspended) == {"gone", "odd"}
+    assert found["new"].suspension is None
+    assert cluster.topics
