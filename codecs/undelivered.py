@@ -6,6 +6,9 @@ from typing import Self
 from tamis.codecs import released
 
 _SCHEMA = released.newest("Undelivered")
+TOPIC_MISSING = "topic_missing"
+TOPIC_FORBIDDEN = "topic_forbidden"
+TOO_LARGE = "too_large"
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,7 +18,7 @@ class Undelivered:
     subscriber: str
     topic: str
     reason: str
-    """What Kafka answered, or what stood against sending it at all."""
+    """One word: `TOPIC_MISSING`, `TOPIC_FORBIDDEN`, `TOO_LARGE`; a newer version may have others."""
     notification: bytes
     """As it was to be sent, with its framing."""
     detail: str = ""
