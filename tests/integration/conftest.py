@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from clusters import Cluster, made_cluster, remove_cluster
+from commands import Command
 from stacks import chosen_kind, running_stack
 from tamis.broker.configuration import Settings
 from tamis.broker.kafka import AdminClient, NewTopic, admin_client
@@ -60,3 +61,13 @@ def make_cluster(settings: Settings, admin: AdminClient) -> Iterator[Callable[..
     yield make
     for prefix in prefixes:
         remove_cluster(admin, prefix)
+
+
+@pytest.fixture
+def tamis(
+    make_cluster: Callable[..., Cluster], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Command:
+    command = Command(make_cluster(), capsys)
+    for name, value in command.environment.items():
+        monkeypatch.setenv(name, value)
+    return command
