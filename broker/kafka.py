@@ -22,6 +22,7 @@ from confluent_kafka import (
     TopicPartition,
 )
 from confluent_kafka.admin import (
+    AclOperation,
     AdminClient,
     ConfigResource,
     NewPartitions,
@@ -48,6 +49,7 @@ __all__ = [
     "TOO_OLD",
     "TOPIC_FORBIDDEN",
     "TRANSACTION_SECONDS",
+    "AclOperation",
     "AdminClient",
     "ConfigResource",
     "Consumer",
