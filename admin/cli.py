@@ -29,6 +29,7 @@ COMMANDS = {
     "publish": Entry("tamis.admin.commands.publish", "Publish events."),
     "tail": Entry("tamis.admin.commands.tail", "Follow a subscriber's notifications."),
     "rejected": Entry("tamis.admin.commands.rejected", "See the input that was not understood."),
+    "undelivered": Entry("tamis.admin.commands.undelivered", "See and send what a subscriber's topic did not take."),
     "explain": Entry("tamis.admin.commands.explain", "Tell why an expression matches an event, or why not."),
     "config": Entry("tamis.admin.commands.config", "Show the configuration, and where it came from."),
 }

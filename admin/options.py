@@ -14,10 +14,10 @@ Timeout = Annotated[float, typer.Option("--timeout", min=0.1, metavar="SECONDS",
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Tell what would be done, and do nothing.")]
 
 _ANSWER_SECONDS = 10.0
-_PLACES = "start, end, an offset, -N before the end, a time (2026-11-18T08:00), or so long ago (-1h)"
+PLACES = "start, end, an offset, -N before the end, a time (2026-11-18T08:00), or so long ago (-1h)"
 From = Annotated[
     str | None,
-    typer.Option("--from", metavar="PLACE", help=f"Where to begin: {_PLACES}; default: end, or start with --to."),
+    typer.Option("--from", metavar="PLACE", help=f"Where to begin: {PLACES}; default: end, or start with --to."),
 ]
 To = Annotated[
     str | None,

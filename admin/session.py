@@ -74,10 +74,10 @@ class Session:
         return progress(kind.NONE if self.options.quiet and kind is kind.AUTO else kind, what, total)
 
     def _listen(self) -> None:
-        """The client library's own log repeats what errors tell, or tells of what is expected: it is for --debug."""
+        """What is logged repeats what errors tell, or tells of what is expected: it is for --debug."""
         if self.options.debug:
             logging.basicConfig(level=logging.INFO, stream=sys.stderr, format="%(levelname)s %(name)s: %(message)s")
-        logging.getLogger("tamis.broker.kafka").addHandler(logging.NullHandler())
+        logging.getLogger("tamis.broker").addHandler(logging.NullHandler())
 
     def _flags(self) -> dict[tuple[str, ...], tuple[str, str]]:
         """Settings by their path: value, and the flag that gave it."""

@@ -1,7 +1,6 @@
 """What stands against writing to a topic, as far as Kafka tells."""
 
 from collections.abc import Iterable
-from enum import StrEnum
 
 from tamis.broker.kafka import (
     AdminClient,
@@ -13,24 +12,12 @@ from tamis.broker.kafka import (
     is_impaired,
 )
 from tamis.broker.transactions import is_forbidden
+from tamis.codecs.undelivered import Obstacle
 
 _SECONDS = 3.0
 _AT_ONCE = 500
 _MISSING = "UNKNOWN_TOPIC_OR_PART"
 _SIZE = "max.message.bytes"
-
-
-class Obstacle(StrEnum):
-    """The reason that a record of `tamis.undelivered` has."""
-
-    MISSING = "topic_missing"
-    FORBIDDEN = "topic_forbidden"
-    UNAVAILABLE = "topic_unavailable"
-    """It has no leader, or a replica is behind, for longer than that takes by itself."""
-    REFUSED = "topic_refused"
-    """By a rule of its own: it is compacted, say, and wants keys."""
-    TOO_SMALL = "too_large"
-    """Of a notification rather than of its topic, which takes others."""
 
 
 def obstacles(admin: AdminClient, topics: Iterable[str]) -> dict[str, Obstacle]:

@@ -14,9 +14,10 @@ from tamis.broker.configuration import Settings
 from tamis.broker.errors import MissingError
 from tamis.broker.kafka import REFUSED, TIMED_OUT, TOO_LARGE, KafkaError, KafkaException, admin_client
 from tamis.broker.notification_topics import create_notification_topics, is_there_already
-from tamis.broker.obstacles import Obstacle, bytes_max, obstacles
-from tamis.broker.partitions import partition_of
+from tamis.broker.obstacles import bytes_max, obstacles
+from tamis.broker.partitions import outlet_partition
 from tamis.broker.transactions import is_forbidden, refuse
+from tamis.codecs.undelivered import Obstacle
 
 _SECONDS = 10.0
 _LOOK_SECONDS = (2.0, 60.0)
@@ -50,8 +51,8 @@ class Outlet:
     suspension: Suspension | None = None
 
     def partition(self, source: str, number: int) -> int:
-        """Where the notifications of an event's partition go: always to the same, so that they keep their order."""
-        return 0 if self.partitions == 1 else partition_of(f"{source}/{number}", self.partitions)
+        """Where the notifications of a partition's events go."""
+        return outlet_partition(source, number, self.partitions)
 
 
 class Outlets:

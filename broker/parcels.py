@@ -3,11 +3,11 @@
 from dataclasses import dataclass
 
 from tamis.broker.kafka import Message, place_of
-from tamis.broker.obstacles import Obstacle
 from tamis.broker.outbox import Headers, Outbox, TooLargeError
 from tamis.broker.outlets import Outlet
 from tamis.broker.undeliverable import undelivered
 from tamis.codecs.headers import KEY
+from tamis.codecs.undelivered import Obstacle
 
 _RECORD_BYTES = 200
 """Of a record beside its key, value and headers, and of the batch that it is in, at most."""
@@ -47,18 +47,18 @@ class ParcelPost:
         if outlet.suspension is not None:
             self._turn_away(parcel, outlet.suspension.obstacle, outlet.suspension.detail)
         elif outlet.bytes_max is not None and parcel.size > outlet.bytes_max:
-            self._turn_away(parcel, Obstacle.TOO_SMALL, f"{outlet.topic} takes {outlet.bytes_max} bytes at once")
+            self._turn_away(parcel, Obstacle.TOO_LARGE, f"{outlet.topic} takes {outlet.bytes_max} bytes at once")
         else:
             self._keep_batches_small(parcel)
             self._deliver(parcel)
 
     def _deliver(self, parcel: Parcel) -> None:
         outlet, message = parcel.outlet, parcel.message
-        partition = 0 if outlet.partitions == 1 else outlet.partition(*place_of(message))
+        partition = outlet.partition(*place_of(message))
         try:
             self._outbox.send(outlet.topic, parcel.value, message.key(), parcel.headers, partition)
         except TooLargeError as error:
-            self._turn_away(parcel, Obstacle.TOO_SMALL, str(error))
+            self._turn_away(parcel, Obstacle.TOO_LARGE, str(error))
 
     def _keep_batches_small(self, parcel: Parcel) -> None:
         """The client puts what comes together into one batch, which would be too large where each record is not."""

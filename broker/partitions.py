@@ -13,6 +13,11 @@ def partition_of(key: str, partitions: int) -> int:
     return (murmur2(key.encode()) & 0x7FFFFFFF) % partitions
 
 
+def outlet_partition(source: str, number: int, partitions: int) -> int:
+    """Where the notifications of an event partition go: always to the same one, so that they keep their order."""
+    return 0 if partitions == 1 else partition_of(f"{source}/{number}", partitions)
+
+
 def murmur2(data: bytes) -> int:
     """MurmurHash2 with Kafka's seed, as an unsigned word."""
     value = _SEED ^ len(data)

@@ -63,8 +63,8 @@ class NotificationReader:
         self._formats = {topic: topic_settings.format() for topic, topic_settings in settings.events.items()}
 
     def read(self, messages: Sequence[Message]) -> list[ReceivedNotification]:
-        contents = [_content_of(message.value() or b"") for message in messages]
-        by_topic: dict[str, list[_Content]] = {}
+        contents = [content_of(message.value() or b"") for message in messages]
+        by_topic: dict[str, list[Content]] = {}
         for content in contents:
             if content.notification is not None and content.notification.event is not None:
                 by_topic.setdefault(content.notification.topic, []).append(content)
@@ -75,7 +75,7 @@ class NotificationReader:
             for message, content in zip(messages, contents, strict=True)
         ]
 
-    def _add_events(self, topic: str, contents: Sequence["_Content"]) -> None:
+    def _add_events(self, topic: str, contents: Sequence["Content"]) -> None:
         """All at once; where one cannot be read, each alone."""
         notifications = [content.notification for content in contents if content.notification is not None]
         messages = Messages(
@@ -98,21 +98,23 @@ class NotificationReader:
 
 
 @dataclass(slots=True)
-class _Content:
+class Content:
+    """Of a notification's bytes, as far as they can be read."""
+
     notification: Notification | None = None
     event: Any = None
     problem: str | None = None
 
 
-def _content_of(value: bytes) -> _Content:
+def content_of(value: bytes) -> Content:
     try:
         if value.startswith(b"{"):
-            return _Content(*_of_json(value))
-        return _Content(Notification.decode(value))
+            return Content(*_of_json(value))
+        return Content(Notification.decode(value))
     except KeyError as error:
-        return _Content(problem=f"the notification cannot be read: {error} is missing")
+        return Content(problem=f"the notification cannot be read: {error} is missing")
     except (RecordError, ValueError, TypeError, RecursionError) as error:
-        return _Content(problem=f"the notification cannot be read: {error}")
+        return Content(problem=f"the notification cannot be read: {error}")
 
 
 def rejection_of(message: Message) -> ReceivedRejection:

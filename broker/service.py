@@ -18,6 +18,7 @@ from tamis.broker.slots import take_slot
 from tamis.broker.subscription_log import LogWentBackError, SubscriptionLog
 from tamis.broker.topics import require_topics
 from tamis.broker.transactions import RebuildError, Verdict, last_word, verdict
+from tamis.broker.undelivered import vanished_subscribers
 from tamis.broker.worker import Counts, Kept, Worker
 from tamis.codecs.event_decoder import EventDecoder
 from tamis.codecs.layout import Layout
@@ -63,7 +64,7 @@ class Service:
             EventDecoder(registry=registry),
             counts,
             Pace(settings.broker.batch_events),
-            Outlets(settings, lambda: ()),
+            Outlets(settings, lambda: vanished_subscribers(settings)),
         )
         require_layout(settings)
         self._watch = LayoutWatch(settings)

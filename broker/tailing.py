@@ -141,8 +141,8 @@ def _polled(client: Consumer, seconds: float | None, *, bounded: bool) -> Iterat
     while seconds is None or time.monotonic() - began < seconds:
         first = client.poll(_POLL_SECONDS)
         if first is not None:
-            heard = time.monotonic()
             yield [first, *client.consume(_AT_ONCE, 0)]
+            heard = time.monotonic()  # only now: whoever takes it may take long over it
         elif bounded and time.monotonic() - heard > _SILENCE_SECONDS:
             raise UnreachableError(f"Kafka sent nothing for {_SILENCE_SECONDS:g} s, and more was there.")
 

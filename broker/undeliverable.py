@@ -3,10 +3,9 @@
 import json
 from dataclasses import replace
 
-from tamis.broker.obstacles import Obstacle
 from tamis.broker.outlets import Outlet
 from tamis.codecs.notification import Notification
-from tamis.codecs.undelivered import Undelivered
+from tamis.codecs.undelivered import Obstacle, Undelivered
 
 WHOLE_BYTES_MAX = 900_000
 """Of a notification that is kept as it was to be sent: Kafka's own default takes a bit more than a million bytes."""

@@ -10,15 +10,19 @@ from tamis.codecs.errors import RecordError
 ID = "tamis-id"
 VIEW = "tamis-view"
 """`View.header`, in `view.py`."""
-KEY = "tamis-key"
-"""Of an undelivered notification: the key that it was to have."""
 SOURCE = "tamis-source"
 REASON = "tamis-reason"
+KEY = "tamis-key"
+"""Of an undelivered notification: the key that it was to have, as it is. There is none if the event had none."""
+RETRIED = "tamis-retried"
+SETTLED = "tamis-settled"
+"""This and the one before: a place among the undelivered."""
 
 _WHOLE = rb"(0|[1-9][0-9]{0,18})"
 _ID = re.compile(rb"1/([A-Za-z0-9_-]{1,64})/" + _WHOLE + b"/" + _WHOLE + rb"/([A-Za-z0-9.-]{1,200})")
 _SOURCE = re.compile(rb"1/([A-Za-z0-9._-]{1,249})/" + _WHOLE + b"/" + _WHOLE)
 _REASON = re.compile(rb"1/([a-z0-9_]{1,64})/(.*)", re.DOTALL)
+_PLACE = re.compile(b"1/" + _WHOLE + b"/" + _WHOLE)
 _SHOWN = 300
 
 
@@ -69,6 +73,24 @@ class Rejection:
         topic, partition, offset = _parts(SOURCE, _SOURCE, found[SOURCE])
         reason, detail = _parts(REASON, _REASON, found[REASON])
         return cls(topic, int(partition), int(offset), reason, detail)
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class UndeliveredPlace:
+    """Where a notification waited: on it when it is sent after all, and on the record that says so."""
+
+    partition: int
+    offset: int
+
+    @property
+    def header(self) -> bytes:
+        return f"1/{self.partition}/{self.offset}".encode()
+
+    @classmethod
+    def parse(cls, name: str, header: bytes) -> Self:
+        """`name` is the header's."""
+        partition, offset = _parts(name, _PLACE, header)
+        return cls(int(partition), int(offset))
 
 
 def _parts(name: str, pattern: re.Pattern[bytes], header: bytes) -> list[str]:

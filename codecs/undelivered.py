@@ -1,11 +1,25 @@
 """A notification that its topic could not take, as a record."""
 
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Self
 
 from tamis.codecs import released
 
 _SCHEMA = released.newest("Undelivered")
+
+
+class Obstacle(StrEnum):
+    """Why a topic could not take a notification."""
+
+    MISSING = "topic_missing"
+    FORBIDDEN = "topic_forbidden"
+    UNAVAILABLE = "topic_unavailable"
+    """It has no leader, or a replica is behind, for longer than that takes by itself."""
+    REFUSED = "topic_refused"
+    """By a rule of its own: it is compacted, say, and wants keys."""
+    TOO_LARGE = "too_large"
+    """The notification is, for a topic that takes others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,7 +29,7 @@ class Undelivered:
     subscriber: str
     topic: str
     reason: str
-    """What Kafka answered, or what stood against sending it at all."""
+    """One word: an `Obstacle`'s; a newer version may have others."""
     notification: bytes
     """As it was to be sent, with its framing."""
     detail: str = ""

@@ -6,6 +6,7 @@ import pytest
 
 from broker_cluster import Cluster as BrokeredCluster
 from clusters import Cluster, made_cluster, remove_cluster
+from commands import Command
 from stacks import chosen_kind, running_stack
 from tamis.broker.configuration import Settings
 from tamis.broker.kafka import AdminClient, NewTopic, admin_client
@@ -80,3 +81,13 @@ def make_brokered(
     yield make
     for cluster in made:
         cluster.remove()
+
+
+@pytest.fixture
+def tamis(
+    make_cluster: Callable[..., Cluster], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Command:
+    command = Command(make_cluster(), capsys)
+    for name, value in command.environment.items():
+        monkeypatch.setenv(name, value)
+    return command

@@ -32,6 +32,7 @@ def made_cluster(settings: Settings, admin: AdminClient, prefix: str, limits: Li
         NewTopic(names.layout, 1, config=compacted),
         NewTopic(names.subscriptions, PARTITIONS, config=compacted),
         NewTopic(names.rejected, 1),
+        NewTopic(names.undelivered, 1),
         NewTopic(names.events, 1),
     ]
     for future in admin.create_topics(topics).values():

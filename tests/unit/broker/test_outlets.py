@@ -9,8 +9,8 @@ from tamis.broker import outlets
 from tamis.broker.configuration import KafkaSettings, Settings
 from tamis.broker.errors import MissingError
 from tamis.broker.kafka import KafkaError, KafkaException
-from tamis.broker.obstacles import Obstacle
 from tamis.broker.outlets import Outlet, Outlets
+from tamis.codecs.undelivered import Obstacle
 
 SETTINGS = Settings(kafka=KafkaSettings(bootstrap_servers="127.0.0.1:1"))
 TOPIC = SETTINGS.names.notifications
