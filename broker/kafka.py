@@ -8,7 +8,7 @@ import logging
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from confluent_kafka import (
     Consumer,
@@ -73,6 +73,7 @@ __all__ = [
     "TopicPartition",
     "UserScramCredentialUpsertion",
     "admin_client",
+    "called",
     "can_write",
     "consumer",
     "end_offsets",
@@ -92,6 +93,7 @@ PropertyValue = str | int | float | bool
 Properties = Mapping[str, PropertyValue]
 """librdkafka's properties, under its own names."""
 Failed = Callable[[KafkaError, Message], None]
+Answer = TypeVar("Answer")
 
 _LOG = logging.getLogger(__name__)
 _NONE: Properties = MappingProxyType({})
@@ -200,6 +202,22 @@ def producer(
 def consumer(settings: KafkaSettings, group: str, properties: Properties = _NONE) -> Consumer:
     """A consumer that sees committed data only, and starts where its owner says."""
     return Consumer(_merged(settings, _CONSUMER, {"group.id": group}, properties), logger=_LOG)
+
+
+def called(operation: Callable[..., Answer], *arguments: object) -> Answer:
+    """A call of a client that has to tell somebody of deliveries. KafkaException, also where that failed of itself.
+
+    A fatal error is raised by the client in the midst of what else it calls, which then fails in a way of its own.
+    """
+    try:
+        return operation(*arguments)
+    except SystemError as error:
+        cause: BaseException | None = error
+        while cause is not None and not isinstance(cause, KafkaException):
+            cause = cause.__cause__
+        if cause is None:
+            raise
+        raise cause from None
 
 
 def is_end(message: Message) -> bool:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from tamis.broker.configuration import KafkaSettings
 from tamis.broker.errors import BrokerError
-from tamis.broker.kafka import TOO_LARGE, KafkaError, KafkaException, Message, TopicPartition, producer
+from tamis.broker.kafka import TOO_LARGE, KafkaError, KafkaException, Message, TopicPartition, called, producer
 from tamis.broker.transactions import RebuildError, refuse_if_replaced, transact
 
 Headers = list[tuple[str, str | bytes | None]]
@@ -69,21 +69,20 @@ class Outbox:
 
     def flush(self) -> None:
         """Wait until Kafka has answered for everything, or for long enough: `is_sent` tells what came of it."""
-        self._producer.flush(_FLUSH_SECONDS)
+        called(self._producer.flush, _FLUSH_SECONDS)
 
     def is_sent(self, is_hopeless: Callable[[], bool]) -> bool:
-        """Wait until Kafka has everything. False if there is something that it will not take.
+        """Wait while Kafka takes it. False if there is something that it will not take.
 
-        That it takes nothing for a while may be such a reason, too, or a broker that was lost: `is_hopeless` finds out.
+        That it takes nothing for a while may be such a reason, too: `is_hopeless` finds out. If it is none, the commit
+        waits for the rest, or tells what is wrong.
         """
         left, moved = 0, time.monotonic()
-        while (now_left := self._producer.flush(_LOOK_SECONDS)) > 0 and not self.failures:
+        while (now_left := called(self._producer.flush, _LOOK_SECONDS)) > 0 and not self.failures:
             if now_left != left:
                 left, moved = now_left, time.monotonic()
             elif time.monotonic() - moved > _STALL_SECONDS:
-                if is_hopeless():
-                    return False
-                moved = time.monotonic()
+                return not is_hopeless()
         return not self.failures
 
     def commit(self, offsets: list[TopicPartition], group: object) -> bool:
@@ -95,7 +94,7 @@ class Outbox:
     def abort(self) -> None:
         """Nothing of what was sent will be seen."""
         # What is still under way would be dropped by the abort, and its sequence numbers be missed afterwards.
-        self._producer.flush(_FLUSH_SECONDS)
+        self._decided(self._producer.flush, _FLUSH_SECONDS)
         if not self._decided(self._producer.abort_transaction, _CALL_SECONDS):
             raise RebuildError("a transaction could not be aborted")
 
@@ -112,7 +111,7 @@ class Outbox:
     ) -> None:
         deadline = time.monotonic() + _FULL_SECONDS
         while time.monotonic() < deadline:
-            self._producer.poll(0.01)
+            called(self._producer.poll, 0.01)
             try:
                 self._producer.produce(topic, value, key, partition, headers=headers)
             except BufferError:

@@ -20,6 +20,7 @@ from tamis.broker.kafka import (
     TRANSACTION_SECONDS,
     KafkaError,
     KafkaException,
+    called,
     is_fatal,
 )
 
@@ -98,7 +99,7 @@ def transact(operation: Callable[..., object], *args: object, seconds: float = _
     deadline = time.monotonic() + seconds
     while True:
         try:
-            operation(*args)
+            called(operation, *args)
         except KafkaException as raised:
             error: KafkaError = raised.args[0]
             match verdict(error):

@@ -137,7 +137,7 @@ class RetryOutbox:
 
     def _decided(self, operation: Callable[..., object], *arguments: object) -> bool:
         try:
-            return transact(_called, operation, *arguments)
+            return transact(operation, *arguments)
         except RebuildError as error:
             is_young = time.monotonic() - self._began < TRANSACTION_SECONDS
             if error.error is not None and error.error.code() in FENCED and is_young:
@@ -147,15 +147,3 @@ class RetryOutbox:
                 ) from error
             raise
 
-
-def _called(operation: Callable[..., object], *arguments: object) -> None:
-    """The client raises a fatal error, and calls what is to be told of deliveries while it does: that fails of it."""
-    try:
-        operation(*arguments)
-    except SystemError as error:
-        cause: BaseException | None = error
-        while cause is not None and not isinstance(cause, KafkaException):
-            cause = cause.__cause__
-        if cause is None:
-            raise
-        raise cause from None

@@ -215,13 +215,16 @@ class Worker:
         outbox.begin()
         try:
             offsets = self._shipper.ship(shipment, outbox)
-            is_sent = outbox.is_sent(is_hopeless)
+            if outbox.is_sent(is_hopeless) and outbox.commit(offsets, self._consumer.consumer_group_metadata()):
+                return True
+            is_blamed = is_blamed or (bool(outbox.failures) and is_hopeless())
         except KafkaException as error:
             _LOG.warning("a transaction must be aborted: %s", error.args[0].str())
-            is_sent = False
-        if is_sent and outbox.commit(offsets, self._consumer.consumer_group_metadata()):
-            return True
-        if not is_sent and (is_blamed or is_hopeless()):
+            is_blamed = is_hopeless()
+        except RebuildError:
+            if not outbox.failures or not is_hopeless():
+                raise
+        if is_blamed:
             # What was refused left a gap in the sequence of its topic's records, for which an abort may fail.
             self._outbox = self._new_outbox()
         else:
