@@ -27,7 +27,10 @@ Examples:
 def explain(
     context: typer.Context,
     event: Annotated[
-        str, typer.Argument(help="A JSON object, @FILE with one a line, or - for standard input.", show_default=False)
+        str,
+        typer.Argument(
+            metavar="EVENT", help="A JSON object, @FILE with one a line, or - for standard input.", show_default=False
+        ),
     ],
     expression: Annotated[str, typer.Option("--expression", "-e", help="What the event is to satisfy.")],
 ) -> ExitCode:

@@ -34,8 +34,10 @@ A line of a file: {"subscriber": "ann", "name": "cheap", "expression": "price < 
 )
 def subscribe(
     context: typer.Context,
-    subscriber: Annotated[str | None, typer.Argument(help="Who gets the matching events.")] = None,
-    expression: Annotated[str | None, typer.Argument(help="What an event must satisfy.")] = None,
+    subscriber: Annotated[
+        str | None, typer.Argument(metavar="SUBSCRIBER", help="Who gets the matching events.")
+    ] = None,
+    expression: Annotated[str | None, typer.Argument(metavar="EXPRESSION", help="What an event must satisfy.")] = None,
     file: Annotated[
         Path | None, typer.Option("--file", "-f", help="NDJSON with a subscription a line; - is standard input.")
     ] = None,

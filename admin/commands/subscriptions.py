@@ -14,7 +14,7 @@ from tamis.admin.subscriptions import BRIEF, COLUMNS, chosen, row_of, written
 app = group("See subscriptions, pause and resume them.")
 
 Names = Annotated[
-    list[str], typer.Argument(metavar="SUBSCRIBER[/NAME]...", help="A subscription, or all of a subscriber.")
+    list[str], typer.Argument(metavar="SUBSCRIBER[/NAME]", help="A subscription, or all of a subscriber.")
 ]
 
 
@@ -38,7 +38,7 @@ Examples:
 )
 def list_(
     context: typer.Context,
-    subscriber: Annotated[str | None, typer.Argument(help="Whose; default: everybody's.")] = None,
+    subscriber: Annotated[str | None, typer.Argument(metavar="SUBSCRIBER", help="Whose; default: everybody's.")] = None,
     state: Annotated[State | None, typer.Option(help="Only those in this state.")] = None,
     timeout: Timeout = 30.0,
 ) -> ExitCode | None:

@@ -40,7 +40,7 @@ Examples:
 )
 def tail(
     context: typer.Context,
-    subscriber: Annotated[str, typer.Argument(help="Whose notifications.")],
+    subscriber: Annotated[str, typer.Argument(metavar="SUBSCRIBER", help="Whose notifications.")],
     start: From = None,
     end: To = None,
     count: Count = None,

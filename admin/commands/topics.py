@@ -101,7 +101,7 @@ Examples:
 )
 def add(
     context: typer.Context,
-    topic: Annotated[str, typer.Argument(help="The topic that events come from.")],
+    topic: Annotated[str, typer.Argument(metavar="TOPIC", help="The topic that events come from.")],
     partitions: Annotated[
         int | None, typer.Option(min=1, metavar="N", help="Make it, with so many, if it is missing.")
     ] = None,
@@ -183,7 +183,9 @@ Examples:
 )
 def set_start(
     context: typer.Context,
-    topic: Annotated[str, typer.Argument(help="An event topic, or the subscription topic after it was made anew.")],
+    topic: Annotated[
+        str, typer.Argument(metavar="TOPIC", help="An event topic, or the subscription topic after it was made anew.")
+    ],
     at: Annotated[
         str, typer.Option(metavar="PLACE", help="start, end, an offset, -N before the end, a time, -1h ago.")
     ],

@@ -141,7 +141,7 @@ def _retry(session: Session, wanted: "Wanted", report: "RetryReport", total: int
         with session.progress("notifications", total) as advance:
             retried(session.settings, wanted, report, advance)
     except KeyboardInterrupt:
-        say(f"Interrupted. {report.sent.total()} of {total} were sent; the others wait on.")
+        say(f"Interrupted. {report.sent.total()} or more of {total} were sent; the others wait on.")
         raise
     except Exception as error:
         error.add_note(f"{report.sent.total()} of {total} were sent before.")
@@ -230,7 +230,7 @@ def _say(session: Session, report: "RetryReport", *, dry_run: bool) -> None:
     told = f", {left} {'would wait' if dry_run else 'wait'} on" if left else ""
     session.say(f"{report.sent.total()} {would}sent{told}.")
     if any(reason == "topic_missing" for _, reason in report.left):
-        session.say("--make-topics makes those that are missing again.")
+        session.say("With --make-topics the topics that are missing are made again.")
 
 
 def _many(count: int, what: str) -> str:

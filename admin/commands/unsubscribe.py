@@ -23,7 +23,7 @@ Examples:
 def unsubscribe(
     context: typer.Context,
     names: Annotated[
-        list[str], typer.Argument(metavar="SUBSCRIBER[/NAME]...", help="A subscription, or all of a subscriber.")
+        list[str], typer.Argument(metavar="SUBSCRIBER[/NAME]", help="A subscription, or all of a subscriber.")
     ],
     dry_run: DryRun = False,
     timeout: Timeout = 30.0,

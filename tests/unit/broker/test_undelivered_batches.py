@@ -45,6 +45,7 @@ def pending(known: Known, *records: tuple[str, int]) -> Pending:
         ({"ann": 3000}, [("ann", 1000), ("bob", 9000)] * 5, [6, 4]),
         ({"ann": 3000}, [("bob", 1000), ("ann", 4000), ("bob", 1000), ("bob", 1000)], [1, 1, 2]),
         ({"ann": 2 * MIB}, [("ann", MIB)] * 4, [4]),
+        ({"ann": 2 * MIB}, [("bob", 1000), ("ann", 3 * MIB), ("bob", 1000)], [1, 1, 1]),
     ],
 )
 def test_it_is_bounded(bounds: dict[str, int], records: list[tuple[str, int]], sizes: list[int]) -> None:
