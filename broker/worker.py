@@ -12,7 +12,7 @@ aborted, the source goes back to what is committed, and the same events come aga
 import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from tamis.broker.event_source import EventSource, Place
 from tamis.broker.kafka import KafkaException, Message, TopicPartition, consumer, offset_of, place_of
 from tamis.broker.matching_step import Bounds, Matched, matched, notifications
 from tamis.broker.message_batch import MessageBatch
+from tamis.broker.metrics import Meters
 from tamis.broker.outbox import Outbox
 from tamis.broker.outlets import Outlet, Outlets
 from tamis.broker.pace import Pace
@@ -76,6 +77,7 @@ class Kept:
     decoder: EventDecoder
     counts: Counts
     pace: Pace
+    meters: Meters = field(default_factory=Meters)
 
 
 class Worker:
@@ -95,6 +97,7 @@ class Worker:
         self._log = log
         self._decoder = kept.decoder
         self._counts = kept.counts
+        self._meters = kept.meters
         self._told = replace(kept.counts)
         self._formats = {topic: section.format() for topic, section in settings.events.items()}
         self._bounds = Bounds(
@@ -120,6 +123,7 @@ class Worker:
             if messages and pause > 0:
                 messages = self._source.gather(messages, pause, self._pace.limit)
             self._follow_assignment()
+            self._meters.turn(self._source, messages, self._log.state)
             if messages or self._has_reports():
                 self._process(self._within_bytes(messages), len(messages))
             else:
@@ -132,9 +136,12 @@ class Worker:
         self._consumer.close()
 
     def _process(self, messages: Sequence[Message], polled: int) -> None:
+        self._meters.began()
         view = self._log.catch_up()
+        self._meters.caught_up()
         batch = MessageBatch.of(messages, self._formats)
         step = matched(self._log.state, self._decoder, batch, self._bounds)
+        self._meters.matched()
         done = batch.messages[: step.done]
         self._source.hold_back(batch.messages[step.done :])
         verdicts = self._rejected.after(step.done, step.refusals)
@@ -143,11 +150,13 @@ class Worker:
             is_committed = self._is_committed(done, step, view, outlets)
         except RebuildError:
             self._pace.failed(step.done)
+            self._meters.failed_to_commit("rebuild")
             raise
         if is_committed:
             self._pace.succeeded(step.done, polled)
             self._rejected.remember(verdicts)
             self._count(step)
+            self._meters.committed(batch, step)
         else:
             self._counts.aborted += 1
             self._views.forget()
@@ -171,11 +180,13 @@ class Worker:
                 self._outbox.send(self._settings.names.views, record.encode(), record.key)
             reported = self._send_reports(ends)
         except KafkaException as error:
+            self._meters.failed_to_commit(error.args[0].name())
             self._outbox.abort(error)
             return False
         metadata = view.text if len(view.text) <= _METADATA_MAX else ""
         offsets = [TopicPartition(*place, end, metadata) for place, end in ends.items()]
         if not self._outbox.commit(offsets, self._consumer.consumer_group_metadata()):
+            self._meters.failed_to_commit("commit")
             self._outbox.abort()
             return False
         for _ in range(reported):

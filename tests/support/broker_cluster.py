@@ -32,23 +32,24 @@ from tamis.codecs.subscription import Subscription
 
 _PROGRAM = Path(__file__).with_name("broker_process.py")
 _SUBSCRIPTION_PARTITIONS = 4
-_EVENT_PARTITIONS = 4
 _SECONDS = 60.0
 
 
 class Cluster:
     """Topics of one prefix, with a layout, and nothing in them."""
 
-    def __init__(self, settings: Settings, prefix: str, folder: Path, shards: int = 1) -> None:
+    def __init__(
+        self, settings: Settings, prefix: str, folder: Path, shards: int = 1, event_partitions: int = 4
+    ) -> None:
         self.settings = settings.model_copy(update={"prefix": prefix})
         self.names = self.settings.names
         self.folder = folder
         self.processes: dict[str, subprocess.Popen[bytes]] = {}
-        self.layout = create(self.settings, Wanted((), shards, _SUBSCRIPTION_PARTITIONS, _EVENT_PARTITIONS)).layout
+        self.layout = create(self.settings, Wanted((), shards, _SUBSCRIPTION_PARTITIONS, event_partitions)).layout
         self._producer = producer(settings.kafka)
         self._admin = admin_client(settings.kafka)
         self._lock = threading.Lock()
-        self._event_partitions = _EVENT_PARTITIONS
+        self._event_partitions = event_partitions
 
     def __enter__(self) -> Self:
         return self
