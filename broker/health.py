@@ -15,6 +15,8 @@ from tamis.broker.metrics import Meters
 STILL_SECONDS_MAX = 300.0
 """As long as a group waits for a member that does not poll; what a turn waits for itself is far shorter."""
 _ABORTS_MAX = 3
+_JOINING_SECONDS = 3.0
+"""Kafka may have given it partitions of which it has not heard yet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +68,7 @@ class Health:
             yield _bad("group", "it is in none")
         elif meters.positions:
             yield _good("group", f"partitions: {len(meters.positions)}")
-        elif self._facts.all_are_assigned():
+        elif time.monotonic() - meters.joined_at > _JOINING_SECONDS and self._facts.all_are_assigned():
             yield _good("group", "all partitions are assigned, none of them to this process: it stands by")
         else:
             yield _bad("group", "joining, no partition was assigned yet")

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from tamis.broker.kafka import LATEST, AdminClient, IsolationLevel, KafkaException, TopicPartition
+from tamis.broker.kafka import LATEST, AdminClient, IsolationLevel, KafkaException, OffsetSpec, TopicPartition
 
 Place = tuple[str, int]
 """Topic and partition."""
@@ -16,7 +16,10 @@ class Owner:
     """The member of a group that has a partition."""
 
     client: str
+    """What the client calls itself."""
     host: str
+    member: str
+    """Kafka's name of it."""
 
 
 def places_of(admin: AdminClient, topics: Iterable[str], seconds: float) -> list[Place]:
@@ -32,18 +35,28 @@ def places_of(admin: AdminClient, topics: Iterable[str], seconds: float) -> list
 def log_ends(
     admin: AdminClient, places: Iterable[Place], seconds: float, *, committed: bool = False
 ) -> dict[Place, int]:
-    """By default all that is written; `committed` leaves out what lies behind a transaction that is open."""
-    asked = {TopicPartition(*place): LATEST for place in places}
-    if not asked:
-        return {}
+    """By default behind all that is written; `committed` ends where a transaction is open."""
     isolation = IsolationLevel.READ_COMMITTED if committed else IsolationLevel.READ_UNCOMMITTED
-    ends: dict[Place, int] = {}
-    for place, future in admin.list_offsets(asked, isolation_level=isolation, request_timeout=seconds).items():
+    return offsets(admin, dict.fromkeys(places, LATEST), seconds, isolation)
+
+
+def offsets(
+    admin: AdminClient,
+    asked: Mapping[Place, OffsetSpec],
+    seconds: float,
+    isolation: IsolationLevel = IsolationLevel.READ_UNCOMMITTED,
+) -> dict[Place, int]:
+    """Without the partitions that do not answer: they have no leader, or are gone."""
+    found: dict[Place, int] = {}
+    if not asked:
+        return found
+    wanted = {TopicPartition(*place): spec for place, spec in asked.items()}
+    for place, future in admin.list_offsets(wanted, isolation_level=isolation, request_timeout=seconds).items():
         try:
-            ends[place.topic, place.partition] = future.result().offset
+            found[place.topic, place.partition] = future.result().offset
         except KafkaException:
-            continue  # it has no leader, or is gone
-    return ends
+            continue
+    return found
 
 
 def owners(admin: AdminClient, groups: Iterable[str], seconds: float) -> Mapping[str, dict[Place, Owner]]:
@@ -59,5 +72,5 @@ def owners(admin: AdminClient, groups: Iterable[str], seconds: float) -> Mapping
             continue
         for member in members:
             for place in member.assignment.topic_partitions if member.assignment else ():
-                owned[place.topic, place.partition] = Owner(member.client_id, member.host)
+                owned[place.topic, place.partition] = Owner(member.client_id, member.host.lstrip("/"), member.member_id)
     return found

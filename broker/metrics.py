@@ -87,6 +87,7 @@ class Meters:
         # How it is.
         self.turned_at = time.monotonic()
         self.memberships = 0
+        self.joined_at = 0.0
         self.layout: Layout | None = None
         """By which it works; None while it is in no group."""
         self.positions: dict[Place, int] = {}
@@ -187,7 +188,7 @@ class Meters:
 
     def joins(self, layout: Layout) -> None:
         """It makes new clients, and joins its group."""
-        self.turned_at = time.monotonic()
+        self.turned_at = self.joined_at = time.monotonic()
         self.memberships += 1
         self._assignments = 0
         self.failure = ""

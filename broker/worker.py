@@ -122,8 +122,8 @@ class Worker:
             pause = self._committed_at + _MARKERS_SECONDS - time.monotonic()
             if messages and pause > 0:
                 messages = self._source.gather(messages, pause, self._pace.limit)
-            self._follow_assignment()
             self._meters.turn(self._source, messages, self._log.state)
+            self._follow_assignment()
             if messages or self._has_reports():
                 self._process(self._within_bytes(messages), len(messages))
             else:

@@ -188,11 +188,12 @@ def test_it_is_ready_when_subscriptions_can_be_read_and_tells_what_stands_in_the
 ) -> None:
     names = cluster.names
     cluster.subscribe(Subscription("ann", "any", "exists a"))
-    somebody = producer(cluster.settings.kafka, f"{unique}-somebody")
+    # On a busy machine Kafka would end it before this test does.
+    somebody = producer(cluster.settings.kafka, f"{unique}-somebody", {"transaction.timeout.ms": 300_000})
     somebody.init_transactions(SECONDS)
     subscription = Subscription("ann", "more", "a = 1")
     with Watched(cluster, "a", ports.claim()) as broker:
-        assert soon(broker.is_ready, SECONDS)
+        assert soon(lambda: broker.is_ready() and broker.value("tamis_partitions_owned", shard="0") == 2, SECONDS)
         somebody.begin_transaction()
         somebody.produce(names.subscriptions, subscription.encode(), subscription.key, partition_of("ann", 4))
         somebody.flush(SECONDS)

@@ -79,7 +79,10 @@ def test_an_abort_now_and_then_is_none_of_it() -> None:
 def test_one_that_waits_for_others_partitions_stands_by() -> None:
     meters = ready()
     meters.positions.clear()
+    assert reasons(meters, others=True) == ["joining, no partition was assigned yet"]
+    meters.joined_at -= 60
     assert reasons(meters, others=True) == []
+    assert reasons(meters) == ["joining, no partition was assigned yet"]
 
 
 def test_what_stands_in_the_way_is_asked_for_by_those_who_want_to_know() -> None:
