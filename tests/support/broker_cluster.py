@@ -120,6 +120,11 @@ class Cluster:
             assert time.monotonic() < deadline, missing
             time.sleep(0.05)
 
+    def delete_topic(self, topic: str) -> None:
+        """Gone when this returns."""
+        self._admin.delete_topics([topic])[topic].result()
+        assert soon(lambda: topic not in self._admin.list_topics(timeout=_SECONDS).topics)
+
     def forget_offsets(self) -> None:
         """As Kafka does for groups that were away for too long."""
         for future in self._admin.delete_consumer_groups([self.names.group(self.layout.number, 0)]).values():
