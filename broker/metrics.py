@@ -11,6 +11,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from tamis.broker.event_source import EventSource, Place
 from tamis.broker.kafka import KafkaException, Message, offset_of, place_of
@@ -25,6 +26,8 @@ OTHER = "other"
 _REASONS_MAX = 100
 """Of one metric; what comes beyond is counted as another one, since each is a series that is kept for long."""
 _MEASURING_SECONDS = 5.0
+_FEW = 32
+"""Up to so many a loop is faster than numpy is to call."""
 _SHORT = (0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 _LONG = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0, 1800.0, 7200.0)
 _EVENTS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000, 20_000, 50_000, 100_000)
@@ -127,6 +130,10 @@ class Meters:
         """The batch is decoded and matched; what comes now is its transaction."""
         self.match_seconds.observe(self._lap())
 
+    def reached(self, ends: Mapping[Place, int]) -> None:
+        """These offsets are committed, of partitions that it owns."""
+        self.positions.update((place, end) for place, end in ends.items() if place in self.positions)
+
     def committed(self, batch: MessageBatch, step: Matched) -> None:
         """The step's messages are done."""
         self.transaction_seconds.observe(self._lap())
@@ -135,22 +142,22 @@ class Meters:
         self.batch_events.observe(step.done)
         left, now = step.done, time.time()
         for part in batch.parts:
-            stamps, offsets = np.asarray(part.timestamps[:left]), np.asarray(part.offsets[:left])
+            stamps = np.asarray(part.timestamps[:left])
             left -= len(stamps)
-            partitions = np.broadcast_to(part.partition, len(part.offsets))[: len(stamps)]
-            for partition in np.unique(partitions).tolist():
-                place = (part.topic, partition)
-                if place in self.positions:
-                    self.positions[place] = int(offsets[partitions == partition][-1]) + 1
             self.events[part.topic] += len(stamps)
             # One that is ahead of this machine's clock was delivered at once, as far as can be told.
-            self.delivery_seconds.observe_all(np.maximum(now - stamps[stamps >= 0] / 1000, 0))
+            if len(stamps) <= _FEW:
+                for stamp in stamps.tolist():
+                    if stamp >= 0:
+                        self.delivery_seconds.observe(max(now - stamp / 1000, 0.0))
+            else:
+                self.delivery_seconds.observe_all(np.maximum(now - stamps[stamps >= 0] / 1000, 0))
         for refusal in step.refusals:
             self.rejected.add(refusal.reason)
         groups = step.groups
         self.matches += len(groups.ids)
         self.notifications += len(groups)
-        self.unmatched += step.events - (int(np.count_nonzero(np.diff(groups.events))) + 1 if len(groups) else 0)
+        self.unmatched += step.events - _distinct(groups.events)
         self.candidates += step.candidates
 
     def failed_to_commit(self, reason: str) -> None:
@@ -214,6 +221,12 @@ class Meters:
         """Seconds since the last time."""
         before, self._lap_at = self._lap_at, time.perf_counter()
         return self._lap_at - before
+
+
+def _distinct(ascending: npt.NDArray[np.uint32]) -> int:
+    if len(ascending) <= _FEW:
+        return len(set(ascending.tolist()))
+    return int(np.count_nonzero(ascending[1:] != ascending[:-1])) + 1
 
 
 def _positions(source: EventSource, messages: Sequence[Message]) -> dict[Place, int]:

@@ -191,6 +191,7 @@ class Worker:
             return False
         for _ in range(reported):
             self._log.invalid.popleft()
+        self._meters.reached(ends)
         return True
 
     def _send_notifications(

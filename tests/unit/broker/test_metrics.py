@@ -83,6 +83,7 @@ class TestCommitted:
         meters.began()
         meters.caught_up()
         meters.matched()
+        meters.reached({("a", 0): 7, ("a", 1): 10, ("b", 0): 2, ("d", 0): 4})
         meters.committed(batch, step)
         return meters
 
