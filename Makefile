@@ -74,6 +74,7 @@ bench: build ## measure what docs/benchmarks.md tells; downloads Kafka once more
 	$(BIN)/python -m benchmarks.encoding
 	$(BIN)/python -m benchmarks.subscriptions
 	$(BIN)/python -m benchmarks.broker
+	$(BIN)/python -m benchmarks.broker.metering
 	$(BIN)/python -m benchmarks.ps_tree
 	$(BIN)/python -m benchmarks.matching
 	$(BIN)/python -m benchmarks.peers

@@ -4,12 +4,13 @@ One model for every process of Tamis: what is wrong in it is refused where it en
 """
 
 import json
+import re
 from pathlib import Path
 from typing import Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, field_validator, model_validator
 
-from tamis.broker.errors import InvalidError
+from tamis.broker.errors import ConfigurationError, InvalidError
 from tamis.broker.names import Names
 from tamis.codecs.formats import NotificationFormat
 from tamis.codecs.messages import EventFormat, Framing, TimeUnit
@@ -22,7 +23,10 @@ PROTECTED = frozenset(
     }
 )
 
-
+_ADDRESS = re.compile(
+    r"(?:\[[0-9A-Fa-f:.]+\]|[^:\[\]\s]+):(?:6553[0-5]|655[0-2]\d|65[0-4]\d\d|6[0-4]\d{3}|[1-5]?\d{1,4})", re.ASCII
+)
+_NO_ADDRESS = "an address is HOST:PORT, as in 127.0.0.1:9464, [::1]:9464 or 0.0.0.0:0"
 _POINTS: dict[str, JsonValue] = {"points": True}
 """Of tables whose keys have points, for which variables of the environment have no room."""
 
@@ -126,6 +130,33 @@ class BrokerSettings(Section):
     """If more than this share of the last 1,000 events is rejected, that is a wrong schema: the broker stops."""
 
 
+class MetricsSettings(Section):
+    """What a broker process tells of itself by HTTP: `/metrics`, `/livez`, `/readyz`."""
+
+    listen: str = ""
+    """HOST:PORT, port 0 for any that is free; empty: nothing is served."""
+
+    @field_validator("listen")
+    @classmethod
+    def _check_listen(cls, listen: str) -> str:
+        if listen and not _ADDRESS.fullmatch(listen):
+            raise ValueError(_NO_ADDRESS)
+        return listen
+
+    @classmethod
+    def at(cls, listen: str, origin: str) -> Self:
+        """ConfigurationError, which names who said it, if it is no address."""
+        if not _ADDRESS.fullmatch(listen):
+            raise ConfigurationError(f"metrics.listen = {listen!r} ({origin}): {_NO_ADDRESS}.")
+        return cls(listen=listen)
+
+    @property
+    def address(self) -> tuple[str, int] | None:
+        """Host and port, None if there is nothing to listen at."""
+        host, _, port = self.listen.rpartition(":")
+        return (host.strip("[]"), int(port)) if port else None
+
+
 class Settings(Section):
     """The whole configuration of a process."""
 
@@ -136,6 +167,7 @@ class Settings(Section):
     schema_registry: RegistrySettings | None = None
     notifications: NotificationSettings = NotificationSettings()
     broker: BrokerSettings = BrokerSettings()
+    metrics: MetricsSettings = MetricsSettings()
     events: dict[str, EventTopicSettings] = Field(default_factory=dict)
     """By topic."""
 

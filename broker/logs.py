@@ -4,6 +4,7 @@ Modules log by the standard library, so that whoever imports them decides; this 
 """
 
 import logging
+import os
 import sys
 from typing import TextIO
 
@@ -23,7 +24,10 @@ def configure_logging(level: str = "info", target: TextIO = sys.stderr) -> None:
     ]
     last: structlog.types.Processor
     if target.isatty():
-        last = structlog.dev.ConsoleRenderer()
+        # Its own tracebacks show what variables hold, passwords among them.
+        last = structlog.dev.ConsoleRenderer(
+            colors=not os.environ.get("NO_COLOR"), exception_formatter=structlog.dev.plain_traceback
+        )
     else:
         shared.append(structlog.processors.format_exc_info)
         last = structlog.processors.JSONRenderer(ensure_ascii=False)

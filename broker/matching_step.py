@@ -53,6 +53,8 @@ class Matched:
     groups: Groups
     columns: EventColumns
     refusals: Sequence[Refusal]
+    candidates: int = 0
+    """Subscriptions that the engine looked at."""
 
 
 def matched(
@@ -91,7 +93,7 @@ def matched(
         columns = replace(columns, values=_as_json(decoder, batch, decoded, chosen))
     refusals = [refusal for refusal in decoded.refusals if refusal.position < done]
     places = decoded.positions[chosen.events].tolist()
-    return Matched(done, events, decoded.batch, places, chosen, columns, refusals)
+    return Matched(done, events, decoded.batch, places, chosen, columns, refusals, matches.work["expressions"])
 
 
 def within(step: Matched, bounds: Bounds) -> tuple[Matched, Matched | None]:

@@ -151,7 +151,7 @@ class Outlets:
             partitions = self._partitions()
         except KafkaException as error:
             _LOG.warning("suspended subscribers' topics cannot be looked at: %s", error.args[0].str())
-            found = None
+            found, partitions = None, {}
         for outlet in due:
             suspension = outlet.suspension
             assert suspension is not None

@@ -1,5 +1,6 @@
 """Notifications on their way: to their topics, or to `tamis.undelivered` where these cannot take them."""
 
+from collections import Counter
 from dataclasses import dataclass
 
 from tamis.broker.kafka import Message, place_of
@@ -39,8 +40,8 @@ class ParcelPost:
         self._undelivered_topic = undelivered_topic
         self._filled: dict[str, int] = {}
         """How many bytes went to topics that take little at once, since they were flushed."""
-        self.undelivered = 0
-        """How many the outlets could not take."""
+        self.undelivered: Counter[str] = Counter()
+        """How many the outlets could not take, by the obstacle."""
 
     def send(self, parcel: Parcel) -> None:
         outlet = parcel.outlet
@@ -76,4 +77,4 @@ class ParcelPost:
         key = parcel.message.key()
         headers = parcel.headers if key is None else [*parcel.headers, (KEY, key)]
         self._outbox.send(self._undelivered_topic, record.encode(), parcel.outlet.subscriber.encode(), headers)
-        self.undelivered += 1
+        self.undelivered[obstacle] += 1

@@ -10,6 +10,8 @@ from tamis.broker.errors import ConflictError, InvalidError, UnreachableError
 from tamis.broker.kafka import KafkaException
 from tamis.broker.layout_watch import LayoutWatch
 from tamis.broker.layouts import require_layout
+from tamis.broker.metrics import Meters
+from tamis.broker.metrics_server import MetricsServer
 from tamis.broker.outlets import Outlets
 from tamis.broker.pace import Pace
 from tamis.broker.schema_registry import ConfluentRegistry
@@ -30,9 +32,10 @@ _PROGRESS_SECONDS = 2.0
 
 def serve(settings: Settings, shard: int, slot: str | None, must_stop: Callable[[], bool]) -> Counts:
     """Work until it must stop. A BrokerError says why it cannot."""
-    counts = Counts()
+    kept = _kept(settings, shard)
+    server = MetricsServer(settings, kept.meters)
     try:
-        service = Service(settings, shard, slot, counts, must_stop)
+        service = Service(settings, shard, slot, kept, must_stop)
         try:
             service.run()
         finally:
@@ -43,7 +46,21 @@ def serve(settings: Settings, shard: int, slot: str | None, must_stop: Callable[
         raise InvalidError(
             f"The subscriptions of shard {shard} do not fit into memory. Give it more, or make a layout of more shards."
         ) from error
-    return counts
+    finally:
+        server.close()
+    return kept.counts
+
+
+def _kept(settings: Settings, shard: int) -> Kept:
+    registry = None if settings.schema_registry is None else ConfluentRegistry(settings.schema_registry)
+    meters = Meters(settings.broker.engine, shard)
+    return Kept(
+        EventDecoder(registry=registry),
+        Counts(),
+        Pace(settings.broker.batch_events),
+        Outlets(settings, lambda: vanished_subscribers(settings)),
+        meters,
+    )
 
 
 class _StoppedError(Exception):
@@ -54,18 +71,12 @@ class Service:
     """What outlives the clients of one membership: the place among the processes, and what is in force."""
 
     def __init__(
-        self, settings: Settings, shard: int, slot: str | None, counts: Counts, must_stop: Callable[[], bool]
+        self, settings: Settings, shard: int, slot: str | None, kept: Kept, must_stop: Callable[[], bool]
     ) -> None:
         self._settings = settings
         self._must_stop = must_stop
         self._shard = shard
-        registry = None if settings.schema_registry is None else ConfluentRegistry(settings.schema_registry)
-        self._kept = Kept(
-            EventDecoder(registry=registry),
-            counts,
-            Pace(settings.broker.batch_events),
-            Outlets(settings, lambda: vanished_subscribers(settings)),
-        )
+        self._kept = kept
         require_layout(settings)
         self._watch = LayoutWatch(settings)
         self._layout = self._newest_layout()
@@ -86,13 +97,16 @@ class Service:
                 self._work()
             except (RebuildError, UnreachableError) as error:
                 _LOG.warning("starting again with new clients: %s", error)
+                self._kept.meters.fails(error)
             except KafkaException as error:
                 _LOG.warning("starting again with new clients: %s", error.args[0].str())
+                self._kept.meters.fails(error)
                 if verdict(error.args[0]) is Verdict.STOP:
                     raise last_word(error.args[0]) from error
                 self._close_log()  # whose client it may have been
             except LogWentBackError as error:
                 _LOG.error("the subscription log went backwards, reading it again: %s", error)
+                self._kept.meters.fails(error)
                 self._close_log()
             if self._must_stop():
                 break
@@ -117,9 +131,11 @@ class Service:
             self._log = self._started_log()
         identity = Identity(self._layout, self._shard, self._slot.name)
         worker = Worker(self._settings, identity, self._log, self._kept)
+        self._kept.meters.joins(self._layout)
         try:
             worker.run(lambda: self._must_stop() or self._watch.has_news())
         finally:
+            self._kept.meters.left()
             worker.close()
 
     def _take_layout(self) -> None:
@@ -150,11 +166,12 @@ class Service:
             nonlocal told
             if self._must_stop():
                 raise _StoppedError
+            self._kept.meters.reads(done, total)
             if time.monotonic() - told > _PROGRESS_SECONDS:
                 told = time.monotonic()
                 _LOG.info("reading subscriptions: %d of %d records", done, total)
 
-        log = SubscriptionLog(self._settings, self._layout, self._shard)
+        log = SubscriptionLog(self._settings, self._layout, self._shard, self._kept.meters)
         try:
             log.catch_up(tell)
         except BaseException:

@@ -5,6 +5,7 @@ but the last commits the event's own offset once more, and beside it the last su
 (`Progress`): whoever goes on there, after whatever happened, begins behind that one.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -83,8 +84,8 @@ class Shipper:
         self._views = ViewRecords(layout, identity.shard, settings.names.subscriptions)
         topics = sorted(topic for topic in layout.topics if topic != settings.names.subscriptions)
         self._reporter: Place = (topics[0], 0)
-        self.undelivered = 0
-        """Notifications of the last shipment that its outlets could not take."""
+        self.undelivered: Counter[str] = Counter()
+        """Notifications of the last shipment that its outlets could not take, by what stood against it."""
         self.reported = 0
         """Invalid subscriptions that the last shipment told of."""
 
@@ -120,8 +121,8 @@ class Shipper:
         """
         return bool(self._log.invalid) and self._reporter in self._source.owned
 
-    def _send_notifications(self, shipment: Shipment, outbox: Outbox) -> int:
-        """How many their outlets could not take."""
+    def _send_notifications(self, shipment: Shipment, outbox: Outbox) -> Counter[str]:
+        """How many their outlets could not take, by what stood against it."""
         step, state, view = shipment.step, self._log.state, (VIEW, shipment.view.header)
         numbers, events = step.groups.subscribers.tolist(), step.groups.events.tolist()
         told = notifications(state, step, self._layout.topics, state.subscriber_names(shipment.outlets))

@@ -25,6 +25,7 @@ from tamis.broker.kafka import (
     is_fatal,
     offset_of,
 )
+from tamis.broker.metrics import Meters
 from tamis.broker.reading import BEGINNING
 from tamis.broker.subscription_state import InvalidRecord, SubscriptionState
 from tamis.broker.topic_watch import TopicWatch
@@ -69,7 +70,7 @@ class _Reached:
 class SubscriptionLog:
     """Follows the partitions of one shard, and applies what is in them to a state that it owns."""
 
-    def __init__(self, settings: Settings, layout: Layout, shard: int) -> None:
+    def __init__(self, settings: Settings, layout: Layout, shard: int, meters: Meters | None = None) -> None:
         self.topic = settings.names.subscriptions
         self.partitions = [number for number in range(layout.partitions) if number % layout.shards == shard]
         self.state = SubscriptionState(layout, settings.broker.engine, settings.notifications.format)
@@ -77,6 +78,8 @@ class SubscriptionLog:
         """The newest that were met, for whoever reports them."""
         self.applied = 0
         """How many records."""
+        self._meters = meters or Meters()
+        self._meters.reads()
         self._layout = layout
         self._settings = settings.kafka
         self._admin = admin_client(settings.kafka)
@@ -124,7 +127,9 @@ class SubscriptionLog:
                 raise UnreachableError(f"{self._told(behind, ends)} for {patience:g} s. {_STALLED}")
             elif now - warned > _WARNING_SECONDS:
                 warned = now
+                self._meters.waits(self._told(behind, ends))
                 _LOG.warning("%s. %s", self._told(behind, ends), _STALLED)
+        self._meters.read()
         return self.view
 
     def drain(self) -> None:
@@ -192,11 +197,13 @@ class SubscriptionLog:
         return False
 
     def _apply_part(self, partition: int, messages: list[Message]) -> None:
+        began = time.perf_counter()
         keys = [message.key() for message in messages]
         values = [message.value() for message in messages]
         for record in self.state.apply(partition, keys, values):
             at = record.position
             offset = offset_of(messages[at])
+            self._meters.invalid_subscriptions.add(record.reason)
             _LOG.warning("invalid subscription at %s [%d] %d: %s", self.topic, partition, offset, record.detail)
             if len(self.invalid) == _UNREPORTED_MAX:
                 _LOG.error(
@@ -211,6 +218,7 @@ class SubscriptionLog:
         reached.offset = max(reached.offset, offset_of(last) + 1)
         reached.leader_epoch = -1 if epoch is None else epoch
         self.applied += len(messages)
+        self._meters.applied(len(messages), time.perf_counter() - began)
         self._view = None
 
     def _told(self, behind: Iterable[int], ends: Mapping[int, int]) -> str:

@@ -146,4 +146,3 @@ class RetryOutbox:
                     f"{error.error.str()}. See what is left: tamis undelivered list"
                 ) from error
             raise
-

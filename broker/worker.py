@@ -14,7 +14,7 @@ has it comes back to the event and begins behind the last part that was committe
 import logging
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 
 from tamis.broker.configuration import Settings
 from tamis.broker.errors import ConflictError
@@ -22,6 +22,7 @@ from tamis.broker.event_source import EventSource, Place
 from tamis.broker.kafka import KafkaException, Message, consumer, offset_of, place_of
 from tamis.broker.matching_step import Bounds, Matched, matched, within
 from tamis.broker.message_batch import MessageBatch
+from tamis.broker.metrics import Meters
 from tamis.broker.outbox import Outbox
 from tamis.broker.outlets import Outlets
 from tamis.broker.pace import Pace
@@ -63,13 +64,14 @@ class Kept:
     counts: Counts
     pace: Pace
     outlets: Outlets
+    meters: Meters = field(default_factory=Meters)
 
 
 @dataclass(frozen=True, slots=True)
 class _Task:
     """What is to be shipped, and what it will mean when all of it is."""
 
-    messages: Sequence[Message]
+    batch: MessageBatch
     step: Matched
     view: View
     bounds: Bounds
@@ -99,6 +101,7 @@ class Worker:
         self._decoder = kept.decoder
         self._counts = kept.counts
         self._outlets = kept.outlets
+        self._meters = kept.meters
         self._told = replace(kept.counts)
         self._formats = {topic: section.format() for topic, section in settings.events.items()}
         self._bounds = Bounds(
@@ -137,6 +140,7 @@ class Worker:
         pause = self._committed_at + _MARKERS_SECONDS - time.monotonic()
         if messages and pause > 0:
             messages = self._source.gather(messages, pause, self._pace.limit)
+        self._meters.turn(self._source, messages, self._log.state)
         self._follow_assignment()
         if messages or self._shipper.has_reports:
             self._process(self._within_bytes(messages), len(messages))
@@ -146,19 +150,23 @@ class Worker:
     def _go_on(self, rest: _Task) -> None:
         """With an event that a transaction could not hold, unless its partition may have gone meanwhile."""
         self._source.hold_back(self._source.poll(0, 1))
+        self._meters.turn(self._source, [], self._log.state)
         if self._follow_assignment():
             self._go_back()
         else:
             self._ship(rest)
 
     def _process(self, messages: Sequence[Message], polled: int) -> None:
+        self._meters.began()
         view = self._log.catch_up()
+        self._meters.caught_up()
         batch = MessageBatch.of(messages, self._formats)
         bounds = self._bounds.halved(self._pace.failures)
         step = matched(self._log.state, self._decoder, batch, bounds, self._sent_before(batch))
+        self._meters.matched()
         self._source.hold_back(batch.messages[step.done :])
         verdicts = self._rejected.after(step.done, step.refusals)
-        self._ship(_Task(batch.messages[: step.done], step, view, bounds, polled, verdicts))
+        self._ship(_Task(batch, step, view, bounds, polled, verdicts))
 
     def _sent_before(self, batch: MessageBatch) -> dict[int, str]:
         """Up to which subscriber the notifications of the messages at some positions went out before."""
@@ -176,12 +184,14 @@ class Worker:
         subscribers = subscribers_of(step, self._log.state.subscriber_names(step.groups.subscribers.tolist()))
         outlets = dict(zip(subscribers, self._outlets.prepare(subscribers.values()), strict=True))
         last = subscribers[int(step.groups.subscribers[-1])] if rest is not None else ""
-        shipment = Shipment(task.messages, step, task.view, outlets, task.after, last)
+        shipment = Shipment(task.batch.messages[: step.done], step, task.view, outlets, task.after, last)
         try:
             is_committed = self._is_committed(shipment)
         except RebuildError:
             self._pace.failed(step.done)
+            self._meters.failed_to_commit("rebuild")
             raise
+        self._meters.suspended = len(self._outlets.suspended)
         if not is_committed:
             self._counts.aborted += 1
             self._go_back()
@@ -190,6 +200,10 @@ class Worker:
             self._source.passed(shipment.ends())
             self._shipper.shipped()
             self._count(shipment)
+            ends = {place: offset for place, (offset, _) in shipment.ends().items()}
+            self._meters.committed(task.batch, step, ends, is_last=shipment.is_last)
+            for obstacle, count in self._shipper.undelivered.items():
+                self._meters.not_delivered(obstacle, count)
             self._rest = None if rest is None else replace(task, step=rest, after=last)
             if self._rest is None:
                 self._pace.succeeded(step.done, task.polled)
@@ -224,6 +238,7 @@ class Worker:
         except RebuildError:
             if not outbox.failures or not is_hopeless():
                 raise
+        self._meters.failed_to_commit("undeliverable" if is_blamed else "commit")
         if is_blamed:
             # What was refused left a gap in the sequence of its topic's records, for which an abort may fail.
             self._outbox = self._new_outbox()
@@ -270,7 +285,7 @@ class Worker:
     def _count(self, shipment: Shipment) -> None:
         step = shipment.step
         self._counts.notifications += len(step.groups)
-        self._counts.undelivered += self._shipper.undelivered
+        self._counts.undelivered += self._shipper.undelivered.total()
         self._counts.transactions += 1
         if not shipment.is_last:
             return

@@ -8,6 +8,8 @@ from confluent_kafka.admin import AclBinding, AclOperation, AclPermissionType, R
 from processes import soon
 from tamis.admin.local import LocalStack, StackOptions
 from tamis.broker.configuration import Settings
+from tamis.broker.doctor import kafka_symptoms
+from tamis.broker.doctor_findings import Symptom
 from tamis.broker.errors import UnreachableError
 from tamis.broker.kafka import KafkaException, admin_client
 from tamis.broker.topic_checks import Finding, Status
@@ -66,10 +68,27 @@ def test_what_a_user_may_not_see_is_told_and_does_not_stop_a_broker(secured: Loc
     assert {finding.about for finding in found} == {"Kafka's version", "settings"}
 
 
-def allow(stack: LocalStack, kind: ResourceType, prefix: str) -> None:
+def test_a_doctor_tells_which_rights_a_user_lacks(secured: LocalStack) -> None:
+    create(secured.settings, Wanted())
+    settings = secured.settings.model_copy(update={"kafka": secured.add_user("bea")})
+    found = {(each.about, each.found) for each in failures(settings)}
+    assert ("topic tamis.subscriptions", "not even to be seen") in found
+    assert "transactions" in {about for about, _ in found}
+    allow(secured, ResourceType.TOPIC, "tamis", "bea")
+    allow(secured, ResourceType.GROUP, "tamis", "bea")
+    rights = {each.about: each.found for each in failures(settings) if each.area == "rights"}
+    assert rights == {f"topic {topic}": "no WRITE" for topic in settings.names.own}
+    assert all(each.fix for each in failures(settings))
+
+
+def failures(settings: Settings) -> list[Symptom]:
+    return [symptom for symptom in kafka_symptoms(settings, 10.0) if symptom.status is Status.FAIL]
+
+
+def allow(stack: LocalStack, kind: ResourceType, prefix: str, user: str = "ann") -> None:
     """Let the user read what begins so."""
     binding = AclBinding(
-        *(kind, prefix, ResourcePatternType.PREFIXED, "User:ann", "*", AclOperation.READ, AclPermissionType.ALLOW)
+        *(kind, prefix, ResourcePatternType.PREFIXED, f"User:{user}", "*", AclOperation.READ, AclPermissionType.ALLOW)
     )
     admin = admin_client(stack.settings.kafka)
     for future in admin.create_acls([binding]).values():

@@ -13,7 +13,7 @@ from tamis.broker.tailing import Extent, tail
 from tamis.broker.topic_facts import awaited_facts
 from tamis.broker.undelivered_retry import RetryReport, Wanted, rehearse, retry
 from tamis.codecs.notification import Match, Notification
-from tamis.codecs.undelivered import TOPIC_FORBIDDEN, TOPIC_MISSING, Undelivered
+from tamis.codecs.undelivered import Obstacle, Undelivered
 
 SECONDS = 15.0
 
@@ -46,7 +46,7 @@ def test_a_topic_that_is_forbidden_blocks_no_other(secured: LocalStack) -> None:
     for offset in range(8):
         subscriber = ("ann", "bob", "cem", "dan")[offset % 4]
         value = Notification(f"e{offset}", 0, "shop", 0, offset, [Match("n")], b"{}").encode()
-        record = Undelivered(subscriber, names.notifications(subscriber), TOPIC_FORBIDDEN, value)
+        record = Undelivered(subscriber, names.notifications(subscriber), Obstacle.FORBIDDEN, value)
         client.produce(names.undelivered, record.encode(), subscriber.encode())
     assert client.flush(SECONDS) == 0
     settings = secured.settings.model_copy(update={"kafka": secured.add_user("ops")})
@@ -59,9 +59,9 @@ def test_a_topic_that_is_forbidden_blocks_no_other(secured: LocalStack) -> None:
     report = RetryReport()
     retry(settings, Wanted(), report, lambda _more: None)
     left = {
-        ("bob", TOPIC_FORBIDDEN): 2,
-        ("cem", TOPIC_FORBIDDEN): 2,
-        ("dan", TOPIC_MISSING): 2,
+        ("bob", Obstacle.FORBIDDEN): 2,
+        ("cem", Obstacle.FORBIDDEN): 2,
+        ("dan", Obstacle.MISSING): 2,
     }
     assert (report.sent, {key: some.count for key, some in report.left.items()}) == ({"ann": 2}, left)
     assert {key: some.count for key, some in rehearse(settings, Wanted()).left.items()} == left

@@ -32,23 +32,24 @@ from tamis.codecs.subscription import Subscription
 
 _PROGRAM = Path(__file__).with_name("broker_process.py")
 _SUBSCRIPTION_PARTITIONS = 4
-_EVENT_PARTITIONS = 4
 _SECONDS = 60.0
 
 
 class Cluster:
     """Topics of one prefix, with a layout, and nothing in them."""
 
-    def __init__(self, settings: Settings, prefix: str, folder: Path, shards: int = 1) -> None:
+    def __init__(
+        self, settings: Settings, prefix: str, folder: Path, shards: int = 1, event_partitions: int = 4
+    ) -> None:
         self.settings = settings.model_copy(update={"prefix": prefix})
         self.names = self.settings.names
         self.folder = folder
         self.processes: dict[str, subprocess.Popen[bytes]] = {}
-        self.layout = create(self.settings, Wanted((), shards, _SUBSCRIPTION_PARTITIONS, _EVENT_PARTITIONS)).layout
+        self.layout = create(self.settings, Wanted((), shards, _SUBSCRIPTION_PARTITIONS, event_partitions)).layout
         self._producer = producer(settings.kafka)
         self._admin = admin_client(settings.kafka)
         self._lock = threading.Lock()
-        self._event_partitions = _EVENT_PARTITIONS
+        self._event_partitions = event_partitions
 
     def __enter__(self) -> Self:
         return self
@@ -118,6 +119,11 @@ class Cluster:
         while missing := set(topics) - self._admin.list_topics(timeout=_SECONDS).topics.keys():
             assert time.monotonic() < deadline, missing
             time.sleep(0.05)
+
+    def delete_topic(self, topic: str) -> None:
+        """Gone when this returns."""
+        self._admin.delete_topics([topic])[topic].result()
+        assert soon(lambda: topic not in self._admin.list_topics(timeout=_SECONDS).topics)
 
     def forget_offsets(self) -> None:
         """As Kafka does for groups that were away for too long."""
