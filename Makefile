@@ -25,7 +25,7 @@ SANITIZED_TESTS := tests/unit/indexes tests/unit/codecs tests/property tests/dif
 TWO_AT_A_TIME := -n 2 --dist loadfile
 
 .DEFAULT_GOAL := build
-.PHONY: help build installed demo test lint types checked fuzzed fuzz bench format pin clean
+.PHONY: help build installed demo test chaos lint types checked fuzzed fuzz bench format pin clean
 
 help: ## list the targets
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "%-8s %s\n", $$1, $$2}'
@@ -37,6 +37,9 @@ demo: build ## see it work, on a real Kafka; ARGS="--seconds 10" goes to tamis d
 
 test: build ## run the tests; ARGS="-k name" goes to pytest
 	$(BIN)/pytest $(TWO_AT_A_TIME) $(ARGS)
+
+chaos: build ## kill and freeze everything under load, for long, results in build/chaos.ndjson; ARGS="--runs 20"
+	$(BIN)/python tests/support/chaos.py $(ARGS)
 
 lint: build ## check style: ruff, cython-lint
 	$(BIN)/ruff check .

@@ -82,6 +82,7 @@ __all__ = [
     "is_end_of_partition",
     "is_fatal",
     "is_impaired",
+    "learn_leaders",
     "offset_of",
     "place_of",
     "producer",
@@ -259,7 +260,20 @@ def end_offsets(admin: AdminClient, topic: str, partitions: Iterable[int]) -> di
     futures = admin.list_offsets(
         latest, isolation_level=IsolationLevel.READ_UNCOMMITTED, request_timeout=_ADMIN_SECONDS
     )
-    return {place.partition: future.result().offset for place, future in futures.items()}
+    try:
+        return {place.partition: future.result().offset for place, future in futures.items()}
+    except KafkaException:
+        learn_leaders(admin, topic)
+        raise
+
+
+def learn_leaders(admin: AdminClient, topic: str) -> None:
+    """Of partitions whose offsets were refused: by itself the client would ask in the same way for minutes.
+
+    A leader that was killed and came back has a new epoch, and refuses whoever knows the old one only.
+    """
+    with suppress(KafkaException):  # whoever asks for offsets again is told
+        admin.list_topics(topic, timeout=_ADMIN_SECONDS)
 
 
 def place_of(message: Message) -> tuple[str, int]:

@@ -17,6 +17,7 @@ from tamis.broker.kafka import (
     KafkaException,
     OffsetSpec,
     TopicPartition,
+    learn_leaders,
 )
 
 _OFFSET = re.compile(r"[0-9]{1,19}", re.ASCII)
@@ -113,6 +114,8 @@ def _asked(admin: AdminClient, asked: Mapping[TopicPartition, OffsetSpec], secon
         left = unsettled
         if left:
             time.sleep(_RETRY_SECONDS)
+            for topic in {place.topic for place in left}:
+                learn_leaders(admin, topic)
     return found
 
 

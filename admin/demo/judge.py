@@ -5,10 +5,11 @@ the view that an event was matched at, that is, how far into the log of subscrip
 in force, and `Expression.evaluate` says what matches.
 """
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from tamis.admin.demo.audience import Seen
 from tamis.broker.configuration import Settings
@@ -61,12 +62,12 @@ def judged(settings: Settings, seen: Sequence[Seen]) -> Verdict:
     for record in _content(settings, settings.names.events):
         events += 1
         place = place_of(record)[1], offset_of(record)
-        view = views.of(*place)
-        used.add("" if view is None else view.text)
         attributes = Event.decode(record.value() or b"").attributes
-        for subscriber, name, expression in log.in_force(view):
-            if expression.evaluate(attributes) is True:
-                expected.setdefault((subscriber, *place), (view, []))[1].append(name)
+        for view, is_of in views.of(*place):
+            used.add("" if view is None else view.text)
+            for subscriber, name, expression in log.in_force(view):
+                if is_of(subscriber) and expression.evaluate(attributes) is True:
+                    expected.setdefault((subscriber, *place), (view, []))[1].append(name)
     times: Counter[Delivery] = Counter()
     last: dict[tuple[str, int], int] = {}
     wrong = disordered = 0
@@ -92,20 +93,30 @@ def judged(settings: Settings, seen: Sequence[Seen]) -> Verdict:
 
 
 class Views:
-    """By event partition: from which offset on, which view."""
+    """By event partition: from which offset on, and of its event behind which subscriber, which view."""
 
     def __init__(self, settings: Settings) -> None:
-        self._firsts: dict[int, list[int]] = {}
+        self._firsts: dict[int, list[tuple[int, bytes]]] = {}
         self._views: dict[int, list[View]] = {}
         for record in _content(settings, settings.names.views):
             told = ViewRecord.decode(record.value() or b"")
-            self._firsts.setdefault(told.partition, []).append(told.first_offset)
+            self._firsts.setdefault(told.partition, []).append((told.first_offset, told.after.encode()))
             self._views.setdefault(told.partition, []).append(told.view)
 
-    def of(self, partition: int, offset: int) -> View | None:
-        """None if nobody told: then the event was not matched."""
-        place = bisect_right(self._firsts.get(partition, []), offset)
-        return self._views[partition][place - 1] if place > 0 else None
+    def of(self, partition: int, offset: int) -> Iterator[tuple[View | None, Callable[[str], bool]]]:
+        """Each view that an event was matched at, and of which subscribers. None if nobody told: it was not matched.
+
+        There are several where something ended between the transactions that an event took.
+        """
+        firsts, views = self._firsts.get(partition, []), self._views.get(partition, [])
+        begin, end = bisect_right(firsts, (offset, b"")), bisect_left(firsts, (offset + 1, b""))
+        bounds = [b"", *(after for _, after in firsts[begin:end]), None]
+        for place, (after, until) in zip(range(begin, end + 1), pairwise(bounds), strict=True):
+            yield views[place - 1] if place > 0 else None, _between(after or b"", until)
+
+
+def _between(after: bytes, until: bytes | None) -> Callable[[str], bool]:
+    return lambda subscriber: after < subscriber.encode() and (until is None or subscriber.encode() <= until)
 
 
 class Log:

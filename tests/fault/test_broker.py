@@ -1,199 +1,149 @@
 """Broker processes under load while they are killed and frozen: nothing is lost, doubled, disordered or wrong.
 
-A reader of committed data runs all the time, and an oracle tells what it should have seen. That these tests can fail is
-shown by brokers that lack a part.
+A short form of `make chaos`, and brokers that lack a part, to show that this can fail. Nothing here counts on how fast
+anything is: what is to happen is waited for.
 """
 
-import os
-import random
 import signal
-import threading
-import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Self
 
 import pytest
 
 from broker_cluster import Cluster, Reader
-from broker_process import Faults
-from oracle import Findings, examine
+from broker_process import Manner
+from chaos_director import PROCESS_KINDS
+from chaos_points import ABORTED, KILLED, OPEN, Faults
+from chaos_results import Result, Trial
+from chaos_run import Run
+from oracle import examine
 from processes import soon
 from tamis.admin.local import LocalStack
-from tamis.broker.configuration import BrokerSettings
+from tamis.admin.local.stack import StackOptions
+from tamis.broker.kafka import TopicPartition, admin_client, consumer, producer
 from tamis.broker.partitions import partition_of
 from tamis.codecs.event import Event
 from tamis.codecs.notification import Notification
 from tamis.codecs.subscription import Subscription
 
-SUBSCRIBERS = 8
-EVENTS_A_SECOND = 400
-SECONDS = float(os.environ.get("TAMIS_FAULT_SECONDS", "25"))
-"""Of being killed and frozen; more of it finds more."""
-PAIRS = int(12 * SECONDS) + 300
+PATIENCE_SECONDS = 90.0
 
 
 @pytest.fixture(scope="module")
 def stack() -> Iterator[LocalStack]:
-    with LocalStack() as stack:
+    with LocalStack(StackOptions(redis=False)) as stack:
         yield stack
 
 
-@dataclass
-class Load:
-    """Events at a pace; and subscriptions that come, and others that end, each followed at once by an event for it."""
+@pytest.mark.timeout(500)
+def test_processes_that_are_killed_and_frozen_deliver_everything_once(stack: LocalStack, tmp_path: Path) -> None:
+    trial = Trial(seconds=15.0, rate=150.0, processes=3)
+    result = Result.of(trial)
+    faults = Faults(abort_every=20, seconds=3.0)
+    with Run(stack, trial, tmp_path, faults=faults) as run:
+        told = run.cluster.told
+        run.start()
+        run.go_on(trial.seconds, kinds=PROCESS_KINDS)
 
-    cluster: Cluster
-    subscribed: list[int] = field(default_factory=list)
-    """The numbers of events that came after a subscription to them was acknowledged."""
-    unsubscribed: list[int] = field(default_factory=list)
-    """Of those that came after the end of a subscription to them was."""
-    sent: int = 0
+        def is_enough() -> bool:
+            has_killed = any(told(f"{KILLED} {at}") for at in OPEN)
+            return has_killed and told(ABORTED) > 0 and told('"event": "revoked ') > 0 and len(run.load.gone) > 50
 
-    def __enter__(self) -> Self:
-        self.cluster.subscribe(*(pair("old", number) for number in range(PAIRS)))
-        self._stopping = threading.Event()
-        self._thread = threading.Thread(target=self._run)
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._stopping.set()
-        self._thread.join()
-
-    def _run(self) -> None:
-        chance = random.Random(7)
-        began = time.monotonic()
-        for number in range(PAIRS):
-            for _ in range(EVENTS_A_SECOND // 10):
-                self._send({"price": chance.randrange(1000), "region": chance.choice(("eu", "uk", "us"))})
-            self.cluster.subscribe(pair("new", number))
-            self.subscribed.append(self._send({"new": number}))
-            old = pair("old", number)
-            self.cluster.unsubscribe(old.subscriber, old.name)
-            self.unsubscribed.append(self._send({"old": number}))
-            behind = began + self.sent / EVENTS_A_SECOND - time.monotonic()
-            if self._stopping.wait(max(behind, 0.0)):
-                break
-        self.cluster.flush()
-
-    def _send(self, attributes: dict[str, int | str]) -> int:
-        number = self.sent
-        event = Event(str(number), int(time.time() * 1_000_000), attributes)
-        self.cluster.send(self.cluster.names.events, event.encode(), str(number).encode(), number % 4)
-        self.sent += 1
-        return number
+        run.go_on_until(is_enough, PATIENCE_SECONDS, PROCESS_KINDS)
+        findings = run.finish(result)
+    result.judge()
+    print(result)
+    assert result.verdict == "clean", findings
+    assert run.director.stops == {}
 
 
-def pair(kind: str, number: int) -> Subscription:
-    return Subscription(f"subscriber-{number % SUBSCRIBERS}", f"{kind}-{number}", f"{kind} = {number}")
-
-
-@dataclass
-class Outcome:
-    findings: Findings
-    missed: int
-    """Events that were sent after a subscription to them was acknowledged, and were not delivered."""
-    stale: int
-    """Events that were sent after an unsubscription was acknowledged, and were delivered."""
-    pairs: int
-    is_done: bool
-    """Whether every event was processed."""
-
-
-def run(cluster: Cluster, seconds: float, faults: Faults, broken: str = "") -> Outcome:
-    subscribers = [f"subscriber-{number}" for number in range(SUBSCRIBERS)]
-    cluster.make_notification_topics(subscribers)
-    cluster.subscribe(
-        *(
-            Subscription(
-                subscriber, f"band-{band}", f'price between {band * 97} and {band * 97 + 60} and region != "us"'
-            )
-            for band in range(10)
-            for subscriber in subscribers[:: 1 + band % 3]
-        )
-    )
-    for slot in ("one", "two"):
-        cluster.start(slot, faults=faults, broken=broken)
-    with Reader(cluster.settings, [cluster.names.notifications(name) for name in subscribers]) as reader:
-        with Load(cluster) as load:
-            disturb(cluster, seconds, faults, broken)
-        is_done = cluster.is_done(8.0 if broken else 60.0)
-        reader.wait_until_done()
-    findings = examine(cluster, reader.seen)
-    delivered = {Notification.decode(each.value).id for each in reader.seen}
-    missed = sum(str(number) not in delivered for number in load.subscribed)
-    stale = sum(str(number) in delivered for number in load.unsubscribed)
-    return Outcome(findings, missed, stale, len(load.subscribed), is_done)
-
-
-def disturb(cluster: Cluster, seconds: float, faults: Faults, broken: str) -> None:
-    """Kill and freeze; and start again what has ended."""
-    chance = random.Random(11)
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        time.sleep(chance.uniform(0.5, 2.5))
-        for slot, process in list(cluster.processes.items()):
-            if process.poll() is not None:
-                cluster.start(slot, faults=faults, broken=broken)
-        if broken:
-            continue
-        slot = chance.choice(sorted(cluster.processes))
-        process = cluster.processes[slot]
-        if chance.random() < 0.5:
-            process.kill()
-            process.wait()
-            if chance.random() < 0.5:
-                time.sleep(chance.uniform(0.0, 7.0))
-            cluster.start(slot, faults=faults, broken=broken)
-        else:
-            process.send_signal(signal.SIGSTOP)
-            time.sleep(chance.choice((0.3, 2.0, 8.0)))
-            process.send_signal(signal.SIGCONT)
-    # From now on none dies by itself, since nobody would start it again.
-    for slot, process in list(cluster.processes.items()):
-        if faults.kill_share or process.poll() is not None:
-            process.kill()
-            process.wait()
-            cluster.start(slot, faults=Faults(), broken=broken)
-
-
-@pytest.mark.timeout(SECONDS + 150)
-def test_two_processes_that_are_killed_and_frozen_deliver_everything_once(stack: LocalStack, tmp_path: Path) -> None:
-    faults = Faults(abort_every=20, kill_share=0.03)
-    # Bounds that are met, so that messages are held back when partitions go and transactions fail.
-    bounded = BrokerSettings(batch_notifications=100, batch_bytes=3000)
-    with Cluster(stack.settings.model_copy(update={"broker": bounded}), "killed", tmp_path) as cluster:
-        outcome = run(cluster, SECONDS, faults)
-        told = {
-            words: cluster.told(words) for words in ("aborted on purpose", "killed inside a transaction", "revoked")
-        }
-    print(outcome.pairs, outcome.findings.expected, outcome.findings.delivered, outcome.findings.views, told)
-    assert outcome.is_done
-    assert outcome.findings.is_clean, outcome.findings
-    assert (outcome.missed, outcome.stale) == (0, 0)
-    assert outcome.pairs > 50
-    assert told["aborted on purpose"] > 0
-    assert told["killed inside a transaction"] > 0
-    assert told["revoked"] > 0
-
-
-@pytest.mark.parametrize("broken", ["rewind", "barrier", "transactions", ""])
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("broken", ["rewind", "barrier", "transactions"])
 def test_a_broker_that_lacks_a_part_is_found_out(stack: LocalStack, tmp_path: Path, broken: str) -> None:
-    faults = Faults(abort_every=10)
-    with Cluster(stack.settings, f"without-{broken}", tmp_path) as cluster:
-        outcome = run(cluster, 5.0, faults, broken)
-    assert outcome.findings.delivered > 100
+    trial = Trial(rate=100.0, processes=2)
+    result = Result.of(trial)
+    with Run(stack, trial, tmp_path, faults=Faults(abort_every=10), broken=broken) as run:
+        run.start(on_a_whole_log=True)
+        assert run.go_on_until(
+            lambda: run.cluster.told(ABORTED) > 2 and len(run.load.gone) > 20 and len(run.reader.seen) > 100,
+            PATIENCE_SECONDS,
+        )
+        run.finish(result, 10.0)
     found = {
-        "rewind": bool(outcome.findings.lost),
-        "barrier": bool(outcome.missed or outcome.stale),
-        "transactions": bool(outcome.findings.doubled),
-        "": not outcome.findings.is_clean or not outcome.is_done,
+        "rewind": result.lost > 0,
+        "barrier": result.missed > 0 or result.stale > 0,
+        "transactions": result.duplicated > 0,
     }
-    assert found[broken] is bool(broken)
+    assert found[broken], result
 
 
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("broken", ["", "start"])
+def test_where_a_partition_begins_is_asked_until_it_is_known(stack: LocalStack, tmp_path: Path, broken: str) -> None:
+    """A transaction with offsets is undecided while partitions move: the client alone would begin somewhere."""
+    manner = Manner(broken=broken)
+    with Cluster(stack.settings, f"start-{broken}", tmp_path) as cluster:
+        cluster.make_notification_topics(["ann"])
+        cluster.subscribe(Subscription("ann", "all", "exists a"))
+        with Reader(cluster.settings, [cluster.names.notifications("ann")]) as reader:
+            cluster.start("one")
+            send_everywhere(cluster, 10)
+            assert cluster.is_done(PATIENCE_SECONDS)
+            cluster.processes["one"].terminate()
+            cluster.processes["one"].wait()
+
+            stranger = producer(cluster.settings.kafka, "stranger")
+            stranger.init_transactions(PATIENCE_SECONDS)
+            stranger.begin_transaction()
+            group = consumer(cluster.settings.kafka, cluster.names.group(1, 0))
+            places = [TopicPartition(cluster.names.events, partition) for partition in range(4)]
+            committed = group.committed(places, PATIENCE_SECONDS)
+            stranger.send_offsets_to_transaction(committed, group.consumer_group_metadata(), PATIENCE_SECONDS)
+            for count, slot in enumerate(("two", "three"), 1):
+                cluster.start(slot, manner=manner)
+                assert soon(lambda count=count: members(cluster) == count, PATIENCE_SECONDS)  # type: ignore[misc]
+            stranger.abort_transaction(PATIENCE_SECONDS)
+            group.close()
+            send_everywhere(cluster, 1)
+            assert soon(lambda: cluster.has_committed_all(seconds=1.0), PATIENCE_SECONDS)
+            reader.wait_until_done()
+        findings = examine(cluster, reader.seen)
+        assert findings.expected == 44
+        assert bool(findings.doubled) is bool(broken)
+        assert not findings.lost
+
+
+def send_everywhere(cluster: Cluster, count: int) -> None:
+    """To each partition so many events."""
+    for number in range(4 * count):
+        cluster.send(cluster.names.events, Event(str(number), 0, {"a": number}).encode(), None, number % 4)
+    cluster.flush()
+
+
+def members(cluster: Cluster) -> int:
+    group = cluster.names.group(cluster.layout.number, 0)
+    found = admin_client(cluster.settings.kafka).describe_consumer_groups([group])[group].result()
+    return len(found.members)
+
+
+@pytest.mark.timeout(300)
+def test_a_kafka_that_was_killed_is_worked_with_when_it_is_back(stack: LocalStack, tmp_path: Path) -> None:
+    """Its leaders have new epochs, and refuse whoever comes with the old ones."""
+    with Cluster(stack.settings, "back", tmp_path) as cluster:
+        cluster.make_notification_topics(["ann"])
+        cluster.subscribe(Subscription("ann", "all", "exists a"))
+        cluster.start("one")
+        with Reader(cluster.settings, [cluster.names.notifications("ann")]) as reader:
+            cluster.send_event("before", a=1)
+            assert soon(lambda: len(reader.seen) == 1, PATIENCE_SECONDS)
+            stack.brokers[0].kill()
+            stack.brokers[0].start()
+            stack.wait_until_ready()
+            cluster.send_event("after", a=1)
+            assert soon(lambda: len(reader.seen) == 2, PATIENCE_SECONDS)
+
+
+@pytest.mark.timeout(400)
 def test_a_subscription_log_that_is_cut_back_is_noticed_though_it_has_grown_again(
     stack: LocalStack, tmp_path: Path
 ) -> None:
@@ -205,7 +155,7 @@ def test_a_subscription_log_that_is_cut_back_is_noticed_though_it_has_grown_agai
         cluster.start("one")
         with Reader(cluster.settings, [cluster.names.notifications("ann")]) as reader:
             cluster.send_event("first", a=7)
-            assert soon(lambda: len(reader.seen) == 1)
+            assert soon(lambda: len(reader.seen) == 1, PATIENCE_SECONDS)
             cluster.processes["one"].send_signal(signal.SIGSTOP)
             stack.cut_back(cluster.names.subscriptions, home, 5)
             cluster.renew_producer()
@@ -213,12 +163,12 @@ def test_a_subscription_log_that_is_cut_back_is_noticed_though_it_has_grown_agai
             cluster.processes["one"].send_signal(signal.SIGCONT)
             for name, value in (("lost", 7), ("kept", 3), ("new", 25)):
                 cluster.send_event(name, a=value)
-            assert soon(lambda: len(reader.seen) >= 3, 60.0)
-            assert cluster.is_done()
+            assert soon(lambda: len(reader.seen) >= 3, PATIENCE_SECONDS)
+            assert cluster.is_done(PATIENCE_SECONDS)
             reader.wait_until_done()
         assert [Notification.decode(each.value).id for each in reader.seen] == ["first", "kept", "new"]
         assert cluster.told("went backwards, reading it again") > 0
 
         stack.cut_back(cluster.names.subscriptions, home, 5)
-        assert soon(lambda: cluster.processes["one"].poll() is not None, 60.0)
+        assert soon(lambda: cluster.processes["one"].poll() is not None, PATIENCE_SECONDS)
         assert cluster.told("tamis topics set-start") > 0

@@ -1,20 +1,23 @@
 """A Tamis of its own on a Kafka, for tests: topics, a layout, broker processes, and what went through them."""
 
 import os
-import signal
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Self
 
-from broker_process import Faults, Plan
+from broker_process import Manner, Plan
 from processes import soon
 from tamis.broker.configuration import Settings
 from tamis.broker.kafka import (
+    LOG_WENT_BACK,
+    Consumer,
+    KafkaException,
+    Message,
     NewPartitions,
     NewTopic,
     TopicPartition,
@@ -22,17 +25,25 @@ from tamis.broker.kafka import (
     consumer,
     end_offsets,
     headers_of,
+    is_end_of_partition,
+    is_fatal,
+    offset_of,
+    place_of,
     producer,
 )
 from tamis.broker.partitions import partition_of
 from tamis.broker.reading import BEGINNING, partitions_of, records
 from tamis.broker.topics import Wanted, create
 from tamis.codecs.event import Event
+from tamis.codecs.headers import ID, VIEW
 from tamis.codecs.subscription import Subscription
+from tamis.codecs.undelivered import Undelivered
 
 _PROGRAM = Path(__file__).with_name("broker_process.py")
 _SUBSCRIPTION_PARTITIONS = 4
 _SECONDS = 60.0
+_FLUSH_SECONDS = 120.0
+"""Longer than any Kafka broker stays away."""
 
 
 class Cluster:
@@ -45,11 +56,16 @@ class Cluster:
         self.names = self.settings.names
         self.folder = folder
         self.processes: dict[str, subprocess.Popen[bytes]] = {}
+        """By slot, those that run under that name; who starts more of one keeps the others."""
+        self.calm = folder / "calm"
+        """The file at whose presence processes have no more faults."""
         self.layout = create(self.settings, Wanted((), shards, _SUBSCRIPTION_PARTITIONS, event_partitions)).layout
         self._producer = producer(settings.kafka)
         self._admin = admin_client(settings.kafka)
         self._lock = threading.Lock()
         self._event_partitions = event_partitions
+        self._members: dict[int, Consumer] = {}
+        """By shard, of its group, only to ask what is committed."""
 
     def __enter__(self) -> Self:
         return self
@@ -59,14 +75,19 @@ class Cluster:
 
     def remove(self) -> None:
         """End its processes, and delete its topics."""
-        for process in self.processes.values():
-            process.send_signal(signal.SIGCONT)
-            process.kill()
-            process.wait()
+        self.end_processes()
         prefix = f"{self.settings.prefix}."
         topics = [topic for topic in self._admin.list_topics(timeout=_SECONDS).topics if topic.startswith(prefix)]
         for future in self._admin.delete_topics(topics).values() if topics else ():
             future.result()
+
+    def end_processes(self) -> None:
+        for process in self.processes.values():
+            process.kill()
+            process.wait()
+        for member in self._members.values():
+            member.close()
+        self._members.clear()
 
     # What clients do.
 
@@ -76,7 +97,7 @@ class Cluster:
     def flush(self) -> None:
         """Until all is acknowledged."""
         with self._lock:
-            assert self._producer.flush(_SECONDS) == 0
+            assert self._producer.flush(_FLUSH_SECONDS) == 0, "Kafka does not acknowledge what is sent"
 
     def subscribe(self, *subscriptions: Subscription) -> None:
         """Acknowledged when this returns."""
@@ -135,80 +156,108 @@ class Cluster:
 
     # Processes.
 
-    def start(self, slot: str, shard: int = 0, faults: Faults | None = None, broken: str = "") -> None:
-        plan = Plan(self.settings.model_dump(mode="json"), shard, slot, faults or Faults(), broken)
-        file = self.folder / f"{slot}.json"
+    def start(self, slot: str, shard: int = 0, manner: Manner | None = None) -> None:
+        """The process of this slot from now on."""
+        self.processes[slot] = self.started(slot, shard, manner)
+
+    def started(
+        self, slot: str, shard: int = 0, manner: Manner | None = None, host: str = ""
+    ) -> subprocess.Popen[bytes]:
+        """A process; with a host it knows nothing of those without, as if it were on another machine."""
+        settings = self.settings.model_dump(mode="json")
+        plan = Plan(settings, shard, slot, os.getpid(), str(self.calm), manner or Manner())
+        state = self.folder / host
+        state.mkdir(exist_ok=True)
+        file = state / f"{slot}.json"
         file.write_text(plan.text)
-        with self.log(slot).open("ab") as log:
-            environment = os.environ | {"TAMIS_STATE_DIR": str(self.folder)}
-            self.processes[slot] = subprocess.Popen(
-                [sys.executable, str(_PROGRAM), str(file)], stderr=log, stdin=subprocess.DEVNULL, env=environment
+        with self.log(slot, host).open("ab") as log:
+            return subprocess.Popen(
+                [sys.executable, str(_PROGRAM), str(file)],
+                stderr=log,
+                stdin=subprocess.DEVNULL,
+                env=os.environ | {"TAMIS_STATE_DIR": str(state)},
+                start_new_session=True,  # Ctrl-C in a terminal is for whoever started it, who decides when it stops
             )
 
-    def log(self, slot: str) -> Path:
-        return self.folder / f"{slot}.log"
+    def log(self, slot: str, host: str = "") -> Path:
+        return self.folder / f"{slot}{host and '-'}{host}.log"
 
-    def told(self, words: str) -> int:
-        """How many lines of all logs have these words."""
-        return sum(words in line for log in self.folder.glob("*.log") for line in log.read_text().splitlines())
+    def told(self, words: str, logs: str = "*.log") -> int:
+        """How many lines of all logs, or of these, have these words."""
+        return sum(words in line for log in self.folder.glob(logs) for line in log.read_text().splitlines())
 
     # What came of it.
 
-    def is_done(self, seconds: float = _SECONDS) -> bool:
-        """Whether the group has committed the end of every event partition, in so many seconds."""
+    def is_done(self, seconds: float = _SECONDS, shards: Sequence[int] = (0,)) -> bool:
+        """Whether each shard's group has committed the end of every event partition, in so many seconds."""
         deadline = time.monotonic() + seconds
-        group = self.names.group(self.layout.number, 0)
+        while not all(self.has_committed_all(shard) for shard in shards):
+            if time.monotonic() > deadline:
+                return False
+            time.sleep(0.1)
+        return True
+
+    def has_committed_all(self, shard: int = 0, seconds: float = _SECONDS) -> bool:
+        """As far as Kafka tells in so many seconds."""
         partitions = range(self._event_partitions)
-        client = consumer(self.settings.kafka, group)
+        places = [TopicPartition(self.names.events, partition) for partition in partitions]
+        if shard not in self._members:
+            self._members[shard] = consumer(self.settings.kafka, self.names.group(self.layout.number, shard))
         try:
-            while True:
-                places = [TopicPartition(self.names.events, partition) for partition in partitions]
-                committed = {place.partition: place.offset for place in client.committed(places, _SECONDS)}
-                ends = end_offsets(self._admin, self.names.events, partitions)
-                if all(committed[partition] >= ends[partition] for partition in partitions):
-                    return True
-                if time.monotonic() > deadline:
-                    return False
-                time.sleep(0.1)
-        finally:
-            client.close()
+            committed = {place.partition: place.offset for place in self._members[shard].committed(places, seconds)}
+            ends = end_offsets(self._admin, self.names.events, partitions)
+        except KafkaException:
+            return False
+        return all(committed[partition] >= ends[partition] for partition in partitions)
 
     def content(self, topic: str) -> Iterator[tuple[int, int, bytes | None, bytes | None]]:
         """Partition, offset, key and value of all that is committed."""
         places = [TopicPartition(topic, number, BEGINNING) for number in partitions_of(self.settings.kafka, topic)]
         for record in records(self.settings.kafka, places):
-            partition, offset = record.partition(), record.offset()
-            assert partition is not None
-            assert offset is not None
-            yield partition, offset, record.key(), record.value()
+            yield place_of(record)[1], offset_of(record), record.key(), record.value()
 
 
-@dataclass
+@dataclass(slots=True)
 class Seen:
-    """A notification, as a subscriber had it."""
+    """A notification, as a subscriber had it, or as the topic of undelivered ones has it."""
 
     topic: str
+    subscriber: str
     value: bytes
     view: str
     header: str
     key: bytes | None
     at: float
+    is_undelivered: bool = False
 
 
 @dataclass
 class Reader:
-    """Reads notification topics as subscribers do, committed data only, from the beginning and all the time."""
+    """Reads notification topics as subscribers do, committed data only, from the beginning and all the time.
+
+    And the topic of undelivered ones, which has what they should have had.
+    """
 
     settings: Settings
     topics: list[str]
     seen: list[Seen] = field(default_factory=list)
+    keys: set[bytes] = field(default_factory=set)
 
     def __enter__(self) -> Self:
+        self._failure: BaseException | None = None
+        self._ends: dict[tuple[str, int], int] = {}
+        names = self.settings.names
+        self._prefix = names.notifications("")
+        self._undelivered = names.undelivered
+        undelivered = partitions_of(self.settings.kafka, self._undelivered)
+        self._places = [
+            *((topic, 0) for topic in self.topics),
+            *((self._undelivered, partition) for partition in undelivered),
+        ]
         self._client = consumer(self.settings.kafka, "reader", {"enable.partition.eof": True})
-        self._client.assign([TopicPartition(topic, 0, BEGINNING) for topic in self.topics])
-        self._ends: dict[str, int] = {}
+        self._client.assign([TopicPartition(*place, BEGINNING) for place in self._places])
         self._stopping = threading.Event()
-        self._thread = threading.Thread(target=self._read)
+        self._thread = threading.Thread(target=self._run)
         self._thread.start()
         return self
 
@@ -217,22 +266,43 @@ class Reader:
         self._thread.join()
         self._client.close()
 
-    def _read(self) -> None:
-        while not self._stopping.is_set():
-            for message in self._client.consume(1000, 0.05):
-                topic, error = message.topic() or "", message.error()
-                if error is not None:
-                    self._ends[topic] = message.offset() or 0
-                    continue
-                headers = dict(headers_of(message))
-                view, header = headers["tamis-view"].decode(), headers["tamis-id"].decode()
-                self.seen.append(Seen(topic, message.value() or b"", view, header, message.key(), time.monotonic()))
+    def _run(self) -> None:
+        try:
+            while not self._stopping.is_set():
+                for message in self._client.consume(1000, 0.05):
+                    self._take(message)
+        except Exception as error:  # noqa: BLE001 - whoever waits for this thread is told
+            self._failure = error
+
+    def _take(self, message: Message) -> None:
+        error = message.error()
+        if error is not None:
+            if is_end_of_partition(error):
+                self._ends[place_of(message)] = offset_of(message)
+            elif is_fatal(error) or error.code() in LOG_WENT_BACK:
+                raise KafkaException(error)
+            return  # what a broker that went away has to say
+        topic, _ = place_of(message)
+        headers, value, key = dict(headers_of(message)), message.value() or b"", message.key()
+        self.keys.add(key or b"")
+        is_undelivered = topic == self._undelivered
+        if is_undelivered:
+            subscriber, value = (key or b"").decode(), Undelivered.decode(value).notification
+        else:
+            subscriber = topic.removeprefix(self._prefix)
+        view, header = headers[VIEW].decode(), headers[ID].decode()
+        self.seen.append(Seen(topic, subscriber, value, view, header, key, time.monotonic(), is_undelivered))
 
     def wait_until_done(self, seconds: float = _SECONDS) -> None:
         """Until it has reached the ends of all topics, and no transaction hides what is before them."""
         admin = admin_client(self.settings.kafka)
         deadline = time.monotonic() + seconds
-        for topic in self.topics:
-            while self._ends.get(topic, 0) < end_offsets(admin, topic, [0])[0]:
-                assert time.monotonic() < deadline, f"{topic} cannot be read to its end"
+        for topic, partition in self._places:
+            while self._ends.get((topic, partition), 0) < end_offsets(admin, topic, [partition])[partition]:
+                self.require_alive()
+                assert time.monotonic() < deadline, f"{topic} [{partition}] cannot be read to its end"
                 time.sleep(0.1)
+
+    def require_alive(self) -> None:
+        if self._failure is not None:
+            raise self._failure

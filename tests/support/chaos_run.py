@@ -1,0 +1,216 @@
+"""One run: a Tamis at work under load, what is done to it, and what came of it."""
+
+import contextlib
+import random
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from broker_cluster import Cluster, Reader, Seen
+from broker_process import Manner
+from chaos_director import KAFKA_KINDS, PROCESS_KINDS, Director
+from chaos_load import Load, cast_of
+from chaos_log import write_log
+from chaos_points import ABORTED, FROZEN, KILLED, OPEN, POINTS, Faults
+from chaos_results import ROLLING, Result, Trial
+from oracle import Findings, examine
+from tamis.admin.local import LocalStack
+from tamis.broker.configuration import BrokerSettings
+from tamis.codecs.notification import Notification
+
+FAULTS = Faults(abort_every=50, seconds=8.0)
+KINDS = (*PROCESS_KINDS, *KAFKA_KINDS)
+DRAIN_SECONDS = 180.0
+_EVERY_SECONDS = 3.0
+"""On average, between two disturbances."""
+_OPEN_SECONDS = 2.0
+_READY_SECONDS = 60.0
+_LOOK_SECONDS = 1.0
+_TELL_SECONDS = 10.0
+_BOUNDS = BrokerSettings(batch_notifications=200, batch_bytes=20_000, batch_topics=6)
+"""That are met, so that messages are held back when partitions go, and some events take several transactions."""
+_POLL_INTERVAL_MS = 15_000
+"""Kafka's `max.poll.interval.ms` in every other run: shorter than the longest freeze."""
+
+Tell = Callable[[str], None]
+
+
+class Run:
+    """From the topics on to the last notification; the processes end with the block."""
+
+    def __init__(
+        self, stack: LocalStack, trial: Trial, folder: Path, *, faults: Faults = FAULTS, broken: str = ""
+    ) -> None:
+        self.trial = trial
+        extra = {"max.poll.interval.ms": _POLL_INTERVAL_MS} if trial.seed % 2 == 0 else {}
+        kafka = stack.settings.kafka.model_copy(update={"extra": stack.settings.kafka.extra | extra})
+        settings = stack.settings.model_copy(update={"broker": _BOUNDS, "kafka": kafka})
+        self.cluster = Cluster(settings, f"{trial.mode}-{trial.seed}{broken}", folder, trial.shards)
+        self.casts = cast_of(self.cluster.layout)
+        self.subscribers = [name for cast in self.casts for name in cast.everyone]
+        topics = [self.cluster.names.notifications(name) for name in self.subscribers]
+        self.reader = Reader(self.cluster.settings, topics)
+        self.load = Load(self.cluster, self.casts, trial.rate, trial.seed, self.reader.keys)
+        manner = Manner(faults, broken, str(trial.seed))
+        self.director = Director(self.cluster, random.Random(trial.seed), manner, stack)
+        self._blocks = contextlib.ExitStack()
+
+    def __enter__(self) -> Self:
+        with contextlib.ExitStack() as blocks:
+            blocks.callback(self.director.end)
+            self.cluster.make_notification_topics(self.subscribers)
+            blocks.enter_context(self.reader)
+            self._blocks = blocks.pop_all()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._blocks.__exit__(kind, error, trace)
+
+    def start(self, *, on_a_whole_log: bool = False) -> None:
+        """Processes, on a log of subscriptions that has been through a lot, unless it is whole; and the load."""
+        processes = [len(range(shard, self.trial.processes, self.trial.shards)) for shard in range(self.trial.shards)]
+        if on_a_whole_log:
+            self.cluster.subscribe(*self.load.standing())
+            self.director.start(processes)
+        else:
+            stranger = write_log(self.cluster, self.subscribers, self.load.standing())
+            self.director.start(processes)
+            self.director.run(_OPEN_SECONDS)
+            stranger.abort_transaction(_READY_SECONDS)
+        self._blocks.enter_context(self.load)
+        assert self.director.run(_READY_SECONDS, lambda: not self.reader.seen), "no broker begins its work"
+
+    def go_on(self, seconds: float, *, tell: Tell | None = None, kinds: Sequence[str] = ()) -> None:
+        """For so long, with something done now and then."""
+        chance = self.director.chance
+        began = told = time.monotonic()
+        due = began + chance.expovariate(1 / _EVERY_SECONDS)
+
+        def goes_on() -> bool:
+            nonlocal due, told
+            now = time.monotonic()
+            self.require_alive()
+            if kinds and now > due:
+                self.director.disturb(kinds)
+                due = now + chance.expovariate(1 / _EVERY_SECONDS)
+            if tell is not None and now > told + _TELL_SECONDS:
+                told = now
+                tell(f"{now - began:.0f} of {seconds:g} s, {self.progress()}")
+            return now < began + seconds
+
+        self.director.run(seconds + _READY_SECONDS, goes_on)
+
+    def go_on_until(self, is_enough: Callable[[], bool], patience: float, kinds: Sequence[str] = ()) -> bool:
+        """Whether it is enough in time."""
+        end = time.monotonic() + patience
+        while not is_enough():
+            if time.monotonic() > end:
+                return False
+            self.go_on(_LOOK_SECONDS, kinds=kinds)
+        return True
+
+    def roll(self, rounds: int, tell: Tell | None = None) -> int:
+        """Restart every process in turn, each when the one before is at work again; how many were."""
+        restarts = 0
+        for number in range(rounds):
+            for slot in list(self.director.places):
+                before = self._assignments(slot)
+                self.director.terminate(slot)
+                self.director.run(_READY_SECONDS, lambda slot=slot, before=before: self._assignments(slot) == before)  # type: ignore[misc]
+                self.director.run(1.0)
+                self.require_alive()
+                restarts += 1
+            if tell is not None:
+                tell(f"{number + 1} of {rounds} rounds, {self.progress()}")
+        return restarts
+
+    def finish(self, result: Result, seconds: float = DRAIN_SECONDS) -> Findings:
+        """Let everything come to its end, and say what came of it."""
+        self.load.stop()
+        self.director.calm()
+        shards = range(self.trial.shards)
+        looked_at = 0.0
+
+        def is_left() -> bool:
+            nonlocal looked_at
+            if time.monotonic() < looked_at + _LOOK_SECONDS:
+                return True
+            left = not all(self.cluster.has_committed_all(shard, _LOOK_SECONDS) for shard in shards)
+            looked_at = time.monotonic()
+            return left
+
+        if not self.director.run(seconds, is_left):
+            result.trouble = f"not all events were matched in {seconds:g} s"
+            self.director.ask_where()
+        self.reader.wait_until_done()
+        findings = examine(self.cluster, self.reader.seen)
+        self._fill(result, findings)
+        return findings
+
+    def require_alive(self) -> None:
+        self.load.require_alive()
+        self.reader.require_alive()
+
+    def progress(self) -> str:
+        done = ", ".join(f"{count} {kind}" for kind, count in sorted(self.director.counts.items()) if count)
+        return f"{self.load.sent:,} events, {len(self.reader.seen):,} notifications; {done or 'nothing done'}"
+
+    def _assignments(self, slot: str) -> int:
+        return self.cluster.told('"event": "assigned ', f"{slot}*.log")
+
+    def _fill(self, result: Result, findings: Findings) -> None:
+        director, told = self.director, self.cluster.told
+        result.points = {
+            words: count for what in (KILLED, FROZEN) for at in POINTS if (count := told(words := f"{what} {at}"))
+        }
+        result.done = dict(director.counts)
+        result.stops = dict(director.stops)
+        result.kills = told(KILLED) + director.counts["killed"]
+        result.kills_inside = sum(told(f"{KILLED} {at}") for at in OPEN)
+        result.pauses = told(FROZEN) + director.counts["frozen"]
+        result.aborts = told(ABORTED)
+        result.rebalances = told('"event": "revoked ') + told('"event": "lost ')
+        result.events = findings.events
+        for name in ("expected", "delivered", "undelivered", "retold", "views", "splits"):
+            setattr(result, name, getattr(findings, name))
+        result.lost, result.duplicated = len(findings.lost), len(findings.doubled)
+        result.reordered, result.uncalled = len(findings.disordered), len(findings.uncalled)
+        result.misnamed = len(findings.misnamed)
+        result.pairs = len(self.load.gone)
+        result.missed = sum(name not in findings.ids for name in self.load.come)
+        result.stale = sum(name in findings.ids for name in self.load.gone)
+        result.gap = round(largest_gap(self.reader.seen, {cast.beacon for cast in self.casts}), 3)
+
+
+def largest_gap(seen: Sequence[Seen], beacons: set[str]) -> float:
+    """The longest time for which one of these had nothing of a partition."""
+    last: dict[tuple[str, int], float] = {}
+    gap = 0.0
+    for each in seen:
+        if each.subscriber in beacons:
+            place = each.subscriber, Notification.decode(each.value).partition
+            gap = max(gap, each.at - last.get(place, each.at))
+            last[place] = each.at
+    return gap
+
+
+def tried(stack: LocalStack, trial: Trial, folder: Path, tell: Tell) -> Result:
+    """The whole of one trial."""
+    result = Result.of(trial)
+    began = time.monotonic()
+    is_rolling = trial.mode == ROLLING
+    with Run(stack, trial, folder, faults=Faults() if is_rolling else FAULTS) as run:
+        run.start(on_a_whole_log=is_rolling)
+        if is_rolling:
+            result.restarts = run.roll(trial.rounds, tell)
+        else:
+            run.go_on(trial.seconds, tell=tell, kinds=KINDS)
+        tell(f"waiting for the rest, {run.progress()}")
+        run.finish(result)
+    result.took = round(time.monotonic() - began, 1)
+    result.judge()
+    return result
