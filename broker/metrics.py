@@ -134,11 +134,16 @@ class Meters:
         """These offsets are committed, of partitions that it owns."""
         self.positions.update((place, end) for place, end in ends.items() if place in self.positions)
 
-    def committed(self, batch: MessageBatch, step: Matched) -> None:
-        """The step's messages are done."""
+    def sent(self, step: Matched) -> None:
+        """A transaction with notifications of it is committed: one of several, if an event has too many for one."""
         self.transaction_seconds.observe(self._lap())
         self.transactions += 1
         self.aborted_in_a_row = 0
+        self.matches += len(step.groups.ids)
+        self.notifications += len(step.groups)
+
+    def finished(self, batch: MessageBatch, step: Matched) -> None:
+        """All of the step is committed, and its messages are done."""
         self.batch_events.observe(step.done)
         left, now = step.done, time.time()
         for part in batch.parts:
@@ -154,10 +159,7 @@ class Meters:
                 self.delivery_seconds.observe_all(np.maximum(now - stamps[stamps >= 0] / 1000, 0))
         for refusal in step.refusals:
             self.rejected.add(refusal.reason)
-        groups = step.groups
-        self.matches += len(groups.ids)
-        self.notifications += len(groups)
-        self.unmatched += step.events - _distinct(groups.events)
+        self.unmatched += step.events - _distinct(step.groups.events)
         self.candidates += step.candidates
 
     def failed_to_commit(self, reason: str) -> None:

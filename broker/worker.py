@@ -156,7 +156,8 @@ class Worker:
             self._pace.succeeded(step.done, polled)
             self._rejected.remember(verdicts)
             self._count(step)
-            self._meters.committed(batch, step)
+            self._meters.sent(step)
+            self._meters.finished(batch, step)
         else:
             self._counts.aborted += 1
             self._views.forget()

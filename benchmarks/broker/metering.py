@@ -139,7 +139,8 @@ def telling(events: int) -> float:
         meters.caught_up()
         meters.matched()
         meters.reached(meters.positions)
-        meters.committed(batch, step)
+        meters.sent(step)
+        meters.finished(batch, step)
         taken.append(time.thread_time() - began)
     return statistics.median(taken) * 1e6
 

@@ -84,7 +84,8 @@ class TestCommitted:
         meters.caught_up()
         meters.matched()
         meters.reached({("a", 0): 7, ("a", 1): 10, ("b", 0): 2, ("d", 0): 4})
-        meters.committed(batch, step)
+        meters.sent(step)
+        meters.finished(batch, step)
         return meters
 
     def test_what_is_done_is_counted_and_nothing_else(self, meters: Meters) -> None:
