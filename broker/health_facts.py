@@ -36,6 +36,8 @@ class HealthFacts:
 
     def ends(self) -> Mapping[Place, int]:
         """Of all event partitions; empty if it cannot be told."""
+        if self._meters.layout is None:
+            return {}
         return self._asked("ends", self._ends, {})
 
     def all_are_assigned(self) -> bool:

@@ -131,16 +131,37 @@ class Meters:
         """The batch is decoded and matched; what comes now is its transaction."""
         self.match_seconds.observe(self._lap())
 
-    def committed(self, batch: MessageBatch, step: Matched, ends: Mapping[Place, int], *, is_last: bool = True) -> None:
-        """The step's messages are done, up to these offsets; or, of one event, a part that `is_last` or not."""
+    def reached(self, ends: Mapping[Place, int]) -> None:
+        """These offsets are committed, of partitions that it owns."""
+        self.positions.update((place, end) for place, end in ends.items() if place in self.positions)
+
+    def sent(self, step: Matched) -> None:
+        """A transaction with notifications of it is committed: one of several, if an event has too many for one."""
         self.transaction_seconds.observe(self._lap())
         self.transactions += 1
         self.aborted_in_a_row = 0
-        self.positions.update((place, end) for place, end in ends.items() if place in self.positions)
         self.matches += len(step.groups.ids)
         self.notifications += len(step.groups)
-        if is_last:
-            self._done(batch, step)
+
+    def finished(self, batch: MessageBatch, step: Matched) -> None:
+        """All of the step is committed, and its messages are done."""
+        self.batch_events.observe(step.done)
+        left, now = step.done, time.time()
+        for part in batch.parts:
+            stamps = np.asarray(part.timestamps[:left])
+            left -= len(stamps)
+            self.events[part.topic] += len(stamps)
+            # One that is ahead of this machine's clock was delivered at once, as far as can be told.
+            if len(stamps) <= _FEW:
+                for stamp in stamps.tolist():
+                    if stamp >= 0:
+                        self.delivery_seconds.observe(max(now - stamp / 1000, 0.0))
+            else:
+                self.delivery_seconds.observe_all(np.maximum(now - stamps[stamps >= 0] / 1000, 0))
+        for refusal in step.refusals:
+            self.rejected.add(refusal.reason)
+        self.unmatched += step.events - _distinct(step.groups.events)
+        self.candidates += step.candidates
 
     def failed_to_commit(self, reason: str) -> None:
         """A transaction was aborted, and its events come again."""
@@ -198,25 +219,6 @@ class Meters:
         """Saved or loaded: when it was made (seconds since 1970), and how long that took."""
         self.snapshot_at = at
         self.snapshot_seconds.observe(seconds)
-
-    def _done(self, batch: MessageBatch, step: Matched) -> None:
-        self.batch_events.observe(step.done)
-        left, now = step.done, time.time()
-        for part in batch.parts:
-            stamps = np.asarray(part.timestamps[:left])
-            left -= len(stamps)
-            self.events[part.topic] += len(stamps)
-            # One that is ahead of this machine's clock was delivered at once, as far as can be told.
-            if len(stamps) <= _FEW:
-                for stamp in stamps.tolist():
-                    if stamp >= 0:
-                        self.delivery_seconds.observe(max(now - stamp / 1000, 0.0))
-            else:
-                self.delivery_seconds.observe_all(np.maximum(now - stamps[stamps >= 0] / 1000, 0))
-        for refusal in step.refusals:
-            self.rejected.add(refusal.reason)
-        self.unmatched += step.events - _distinct(step.groups.events)
-        self.candidates += step.candidates
 
     def _lap(self) -> float:
         """Seconds since the last time."""

@@ -57,7 +57,7 @@ def _events(meters: Meters) -> Iterator[Family]:
 def _transactions(meters: Meters) -> Iterator[Family]:
     yield _counter("tamis_transactions_committed_total", "Transactions with events.", meters.transactions)
     yield _by("tamis_transactions_aborted_total", "Transactions whose events come again.", "reason", meters.aborted)
-    yield _histogram("tamis_batch_events", "Messages in a transaction.", meters.batch_events)
+    yield _histogram("tamis_batch_events", "Messages that are done at once.", meters.batch_events)
     yield _histogram(
         "tamis_barrier_duration_seconds", "To apply all acknowledged subscriptions.", meters.barrier_seconds
     )

@@ -154,6 +154,7 @@ class Worker:
         if self._follow_assignment():
             self._go_back()
         else:
+            self._meters.began()
             self._ship(rest)
 
     def _process(self, messages: Sequence[Message], polled: int) -> None:
@@ -200,14 +201,15 @@ class Worker:
             self._source.passed(shipment.ends())
             self._shipper.shipped()
             self._count(shipment)
-            ends = {place: offset for place, (offset, _) in shipment.ends().items()}
-            self._meters.committed(task.batch, step, ends, is_last=shipment.is_last)
+            self._meters.reached({place: offset for place, (offset, _) in shipment.ends().items()})
+            self._meters.sent(step)
             for obstacle, count in self._shipper.undelivered.items():
                 self._meters.not_delivered(obstacle, count)
             self._rest = None if rest is None else replace(task, step=rest, after=last)
             if self._rest is None:
                 self._pace.succeeded(step.done, task.polled)
                 self._rejected.remember(task.verdicts)
+                self._meters.finished(task.batch, step)
         self._committed_at = time.monotonic()
 
     def _go_back(self) -> None:

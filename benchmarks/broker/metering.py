@@ -140,7 +140,9 @@ def telling(events: int) -> float:
         meters.began()
         meters.caught_up()
         meters.matched()
-        meters.committed(batch, step, meters.positions)
+        meters.reached(meters.positions)
+        meters.sent(step)
+        meters.finished(batch, step)
         taken.append(time.thread_time() - began)
     return statistics.median(taken) * 1e6
 

@@ -114,7 +114,14 @@ def exported(
         cluster.flush()
         with Watched(cluster, "a", ports.claim()) as broker:
             assert soon(lambda: broker.total("tamis_events_consumed_total") == 4, SECONDS)
-            yield cluster, broker.metrics()
+            found: list[dict[str, Family]] = []
+
+            def is_complete() -> bool:
+                found.append(broker.metrics())
+                return len(found[-1]["tamis_consumer_lag_records"].samples) == 2
+
+            assert soon(is_complete, SECONDS)
+            yield cluster, found[-1]
 
 
 def test_what_happened_is_counted(exported: tuple[Cluster, dict[str, Family]]) -> None:

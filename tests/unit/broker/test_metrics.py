@@ -83,7 +83,9 @@ class TestCommitted:
         meters.began()
         meters.caught_up()
         meters.matched()
-        meters.committed(batch, step, {("a", 0): 7, ("a", 1): 10, ("b", 0): 2, ("d", 0): 4})
+        meters.reached({("a", 0): 7, ("a", 1): 10, ("b", 0): 2, ("d", 0): 4})
+        meters.sent(step)
+        meters.finished(batch, step)
         return meters
 
     def test_what_is_done_is_counted_and_nothing_else(self, meters: Meters) -> None:
