@@ -99,8 +99,10 @@ def matched(
 def within(step: Matched, bounds: Bounds) -> tuple[Matched, Matched | None]:
     """What one transaction may hold of a step, and what is left of it: the rest of one event's subscribers.
 
-    The bounds are those that it was matched with.
+    The bounds are those that it was matched with: what holds more than one message is within them already.
     """
+    if step.done != 1:
+        return step, None
     count = max(1, _fitting(step.groups, step.columns, bounds))
     total = len(step.groups)
     if count >= total:

@@ -22,6 +22,9 @@ from tamis.codecs.undelivered import Obstacle
 _SECONDS = 10.0
 _LOOK_SECONDS = (2.0, 60.0)
 """After how long a topic is looked at again: the first time, and at most."""
+_VANISHED_SECONDS = 60.0
+_BETWEEN_LOOKS_SECONDS = 1.0
+"""So that many are looked at together, whenever each of them is due."""
 _TIMED_OUT_MAX = 2
 """So often in a row an impaired topic may take nothing in time before it is to blame, and not a leader's election."""
 _UNTOLD_BYTES = 2 << 20
@@ -63,6 +66,8 @@ class Outlets:
         names = settings.names
         self._settings = settings
         self._vanished = vanished
+        self._vanished_known: Container[str] = ()
+        self._vanished_until = 0.0
         self._admin = admin_client(settings.kafka)
         self._own = (names.views, names.rejected, names.undelivered)
         self._outlets: dict[str, Outlet] = {}
@@ -71,6 +76,7 @@ class Outlets:
         self._timed_out: dict[str, int] = {}
         """How often in a row, by subscriber."""
         self._suspended: dict[str, Outlet] = {}
+        self._look_at = 0.0
 
     @property
     def suspended(self) -> Mapping[str, Outlet]:
@@ -143,6 +149,9 @@ class Outlets:
     def look(self) -> None:
         """Now and then, whether suspended subscribers' topics can be written to again."""
         now = time.monotonic()
+        if not self._suspended or now < self._look_at:
+            return
+        self._look_at = now + _BETWEEN_LOOKS_SECONDS
         due = [outlet for outlet in self._suspended.values() if outlet.suspension and outlet.suspension.look_at <= now]
         if not due:
             return
@@ -223,8 +232,15 @@ class Outlets:
             if name.startswith(prefix)
         }
 
+    def _known_vanished(self) -> Container[str]:
+        """Not asked for each topic anew, since that may be much to read."""
+        if time.monotonic() > self._vanished_until:
+            self._vanished_known = self._vanished()
+            self._vanished_until = time.monotonic() + _VANISHED_SECONDS
+        return self._vanished_known
+
     def _make(self, subscribers: list[str]) -> None:
-        vanished = self._vanished()
+        vanished = self._known_vanished()
         fresh = [subscriber for subscriber in subscribers if subscriber not in vanished]
         try:
             answers = create_notification_topics(self._admin, self._settings, fresh)

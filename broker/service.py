@@ -28,6 +28,8 @@ from tamis.codecs.layout import Layout
 _LOG = logging.getLogger(__name__)
 _PAUSE_SECONDS = (0.1, 5.0)
 _PROGRESS_SECONDS = 2.0
+_VANISHED_SECONDS = 10.0
+"""For so long events wait at most while it is read whose topics were deleted."""
 
 
 def serve(settings: Settings, shard: int, slot: str | None, must_stop: Callable[[], bool]) -> Counts:
@@ -58,7 +60,7 @@ def _kept(settings: Settings, shard: int) -> Kept:
         EventDecoder(registry=registry),
         Counts(),
         Pace(settings.broker.batch_events),
-        Outlets(settings, lambda: vanished_subscribers(settings)),
+        Outlets(settings, lambda: vanished_subscribers(settings, _VANISHED_SECONDS)),
         meters,
     )
 

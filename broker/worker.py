@@ -128,6 +128,7 @@ class Worker:
             else:
                 self._take_batch()
             self._outlets.look()
+            self._meters.suspended = len(self._outlets.suspended)
             self._log.state.index.maintain(_MAINTENANCE_SECONDS)
             self._tell()
 
@@ -192,7 +193,6 @@ class Worker:
             self._pace.failed(step.done)
             self._meters.failed_to_commit("rebuild")
             raise
-        self._meters.suspended = len(self._outlets.suspended)
         if not is_committed:
             self._counts.aborted += 1
             self._go_back()
