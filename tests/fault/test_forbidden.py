@@ -86,10 +86,10 @@ def test_a_forbidden_topic_suspends_its_subscriber_until_it_is_allowed(
                 nonlocal sent
                 publish(cluster, {"a": sent})
                 sent += 1
-                return bool(reader.seen)
+                return bool(reader.delivered)
 
             assert soon(is_resumed, SECONDS)
             assert cluster.is_done(SECONDS)
             reader.wait_until_done()
-        got = [Notification.decode(each.value).offset for each in reader.seen]
+        got = [Notification.decode(each.value).offset for each in reader.delivered]
     assert got == [*range(got[0], sent)]

@@ -38,7 +38,7 @@ def offsets(cluster: Cluster, subscriber: str) -> list[int]:
     """Of the events that a subscriber has notifications of, as its topic has them now."""
     with Reader(cluster.settings, [cluster.names.notifications(subscriber)]) as reader:
         reader.wait_until_done()
-        return [Notification.decode(each.value).offset for each in reader.seen]
+        return [Notification.decode(each.value).offset for each in reader.delivered]
 
 
 def delete_topic(admin: AdminClient, cluster: Cluster, subscriber: str) -> None:
@@ -86,6 +86,26 @@ def test_what_a_deleted_topic_cannot_take_is_kept_and_the_others_go_on(
     assert offsets(cluster, "bob") == [*range(sent)]
 
 
+def test_a_topic_that_was_deleted_is_made_again_by_nobody_who_comes_later(
+    make_brokered: MakeCluster, admin: AdminClient
+) -> None:
+    cluster = make_brokered()
+    subscribe_to_all(cluster, "ann", "bob")
+    with running(cluster):
+        publish(cluster, {"a": 0})
+        assert len(delivered(cluster, "ann", "bob", count=2)) == 2
+        delete_topic(admin, cluster, "ann")
+        publish(cluster, {"a": 1})
+        assert len(delivered(cluster, "bob", count=2)) == 2
+    subscribe_to_all(cluster, "cid")
+    with running(cluster):
+        publish(cluster, {"a": 2})
+        assert len(delivered(cluster, "bob", "cid", count=4)) == 4
+    assert cluster.names.notifications("ann") not in admin.list_topics().topics
+    told = [(one.subscriber, one.detail) for one, _ in undelivered(cluster)]
+    assert told == [("ann", ""), ("ann", "it was deleted before")]
+
+
 @pytest.mark.parametrize("format", list(NotificationFormat))
 def test_a_topic_that_takes_little_gets_what_it_takes(
     make_brokered: MakeCluster, admin: AdminClient, format: NotificationFormat
@@ -103,7 +123,7 @@ def test_a_topic_that_takes_little_gets_what_it_takes(
     assert [NotificationId.parse(headers["tamis-id"]).offset for _, headers in lost] == [*range(0, 30, 5)]
     with Reader(cluster.settings, [small.topic]) as reader:
         reader.wait_until_done()
-        taken = [NotificationId.parse(each.header.encode()).offset for each in reader.seen]
+        taken = [NotificationId.parse(each.header.encode()).offset for each in reader.delivered]
     assert taken == [number for number in range(30) if number % 5]
 
 

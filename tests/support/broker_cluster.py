@@ -293,6 +293,11 @@ class Reader:
         view, header = headers[VIEW].decode(), headers[ID].decode()
         self.seen.append(Seen(topic, subscriber, value, view, header, key, time.monotonic(), is_undelivered))
 
+    @property
+    def delivered(self) -> list[Seen]:
+        """What subscribers had, themselves."""
+        return [each for each in self.seen if not each.is_undelivered]
+
     def wait_until_done(self, seconds: float = _SECONDS) -> None:
         """Until it has reached the ends of all topics, and no transaction hides what is before them."""
         admin = admin_client(self.settings.kafka)

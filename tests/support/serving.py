@@ -50,8 +50,8 @@ def delivered(cluster: Cluster, *subscribers: str, count: int) -> list[Seen]:
     cluster.await_topics([cluster.names.notifications(name) for name in subscribers])
     with Reader(cluster.settings, [cluster.names.notifications(name) for name in subscribers]) as reader:
         deadline = time.monotonic() + SECONDS
-        while len(reader.seen) < count and time.monotonic() < deadline:
+        while len(reader.delivered) < count and time.monotonic() < deadline:
             time.sleep(0.02)
         assert cluster.is_done(SECONDS)
         reader.wait_until_done()
-    return reader.seen
+    return reader.delivered
