@@ -87,7 +87,8 @@ def break_start() -> None:
         source._next |= {(place.topic, place.partition): 0 for place in partitions}
         source.assignments += 1
 
-    patch.object(kafka, "_CONSUMER", {**kafka._CONSUMER, "auto.offset.reset": "earliest"}).start()
+    defaults = {name: value for name, value in kafka._CONSUMER.items() if name != "auto.offset.reset"}
+    patch.object(kafka, "_CONSUMER", defaults).start()
     patch.object(EventSource, "_assigned", assigned).start()
 
 
