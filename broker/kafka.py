@@ -119,6 +119,11 @@ TRANSACTION_SECONDS = 10.0
 _TRANSACTIONS: dict[str, PropertyValue] = {
     "transaction.timeout.ms": round(TRANSACTION_SECONDS * 1000),
     "message.timeout.ms": 9_000,
+    # Offsets that are sent when the group's coordinator has gone wait, beyond any timeout, until the state of some
+    # connection changes. One that is closed for being idle is such a change; and a client that does not begin again
+    # with its first addresses does not take those it knows for gone.
+    "connections.max.idle.ms": 4_000,
+    "metadata.recovery.strategy": "none",
 }
 _CONSUMER: Properties = {
     "group.protocol": "consumer",  # KIP-848: heals by itself where the classic protocols can leave partitions unread
