@@ -33,18 +33,22 @@ class Client:
     def __init__(self) -> None:
         self.on: dict[str, Callable[..., None]] = {}
         self.committed_offset = 5
+        self.committed_metadata: str | None = None
         self.next: list[tuple[list[Record], Callable[[], None] | None]] = []
 
     def subscribe(self, _topics: list[str], **on: Callable[..., None]) -> None:
         self.on = on
 
     def committed(self, partitions: list[TopicPartition], _seconds: float) -> list[TopicPartition]:
-        return [TopicPartition(at.topic, at.partition, self.committed_offset) for at in partitions]
+        return [
+            TopicPartition(at.topic, at.partition, self.committed_offset, metadata=self.committed_metadata or "")
+            for at in partitions
+        ]
 
     def incremental_assign(self, _partitions: list[TopicPartition]) -> None:
         pass
 
-    incremental_unassign = incremental_assign
+    incremental_unassign = seek = incremental_assign
 
     def assign(self) -> None:
         self.on["on_assign"](self, [TopicPartition("events", 0)])
@@ -123,3 +127,33 @@ def test_where_enough_is_held_back_the_client_still_hears_of_partitions_that_go(
     source.hold_back(source.poll(0, 10))
     client.next = [([], client.revoke)]
     assert source.poll(0, 1) == []
+
+
+def test_an_event_that_was_begun_is_known_until_it_is_done() -> None:
+    client = Client()
+    client.committed_metadata = "1;3;0:7:1|ann"
+    source = source_of(client)
+    place = ("events", 0)
+    assert source.has_begun_events
+    assert (source.sent_before(place, 5), source.sent_before(place, 6)) == ("ann", "")
+    source.passed({place: (5, "bob")})  # in part: what is known was committed before
+    assert source.sent_before(place, 5) == "ann"
+    client.committed_metadata = "1;3;0:7:1|bob"
+    source.rewind()
+    assert source.sent_before(place, 5) == "bob"
+    source.passed({place: (6, "")})
+    assert not source.has_begun_events
+    view = source.view_before(place)
+    assert view is not None
+    assert view.text == "1;3;0:7:1"
+    client.revoke()
+    assert source.view_before(place) is None
+
+
+@pytest.mark.parametrize("metadata", [None, "", "somebody else's"])
+def test_what_others_committed_tells_nothing(metadata: str | None) -> None:
+    client = Client()
+    client.committed_metadata = metadata
+    source = source_of(client)
+    assert source.view_before(("events", 0)) is None
+    assert not source.has_begun_events
