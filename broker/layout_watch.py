@@ -1,7 +1,8 @@
 """Noticing that a layout is written, while working by another."""
 
 from tamis.broker.configuration import Settings
-from tamis.broker.kafka import LOG_WENT_BACK, TopicPartition, admin_client, consumer, end_offsets
+from tamis.broker.kafka import LOG_WENT_BACK, TopicPartition, admin_client, consumer
+from tamis.broker.positions import END, resolved
 
 _NO_GROUP = "tamis-layout"
 _AT_ONCE = 10
@@ -12,7 +13,7 @@ class LayoutWatch:
 
     def __init__(self, settings: Settings) -> None:
         topic = settings.names.layout
-        end = end_offsets(admin_client(settings.kafka), topic, [0])[0]
+        end = resolved(admin_client(settings.kafka), topic, [0], END)[0]
         self._client = consumer(settings.kafka, _NO_GROUP)
         self._client.assign([TopicPartition(topic, 0, end)])
         self._news = False

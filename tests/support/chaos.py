@@ -69,7 +69,7 @@ def _run(trial: Trial, folder: Path, title: str) -> Result:
         return result
     finally:
         logs = stack.stop(keep_logs=is_kept)
-        if logs is not None:
+        if logs is not None and logs.exists():
             shutil.move(logs, place / "kafka")
             shutil.rmtree(logs.parent, ignore_errors=True)
         if not is_kept:

@@ -24,7 +24,8 @@ from tamis.admin.local import LocalStack
 TICK_SECONDS = 0.05
 SESSION_SECONDS = 6.0
 """Of the local stack's groups: who is silent for longer has lost its partitions."""
-_FREEZES = (0.2, 1.2, 1.2 * SESSION_SECONDS, 3 * SESSION_SECONDS)
+_FREEZES = (*(0.2, 0.2, 0.2, 1.2, 1.2, 1.2), *(1.2 * SESSION_SECONDS, 1.2 * SESSION_SECONDS, 3 * SESSION_SECONDS))
+"""Seconds, each as often as it is named: within an open transaction, others' notifications wait for as long."""
 _AGAIN_SECONDS = 0.5
 _TWIN_SECONDS = 30.0
 _ROLLING_SECONDS = 2.0
@@ -89,9 +90,10 @@ class Director:
             "twinned": self._start_twin,
         }
         """Each does it, or says that it cannot be done just now."""
+        self._kafka: KafkaFaults | None = None
         if self.stack is not None:
-            kafka = KafkaFaults(self.stack, self.cluster.names.events, self.chance, self.later)
-            self.kinds |= {"kafka killed": kafka.kill, "kafka paused": kafka.pause}
+            self._kafka = KafkaFaults(self.stack, self.cluster.names.events, self.chance, self.later)
+            self.kinds |= {"kafka killed": self._kafka.kill, "kafka paused": self._kafka.pause}
 
     def start(self, processes: Sequence[int]) -> None:
         """So many of each shard."""
@@ -113,6 +115,8 @@ class Director:
         for place in self.places.values():
             self._watch(place, now)
         self._roll_on(now)
+        if self._kafka is not None:
+            self._kafka.require_running()
 
     def run(self, seconds: float, goes_on: Callable[[], bool] = lambda: True) -> bool:
         """Only tick, for so long or as long as that is true; whether it ended in time."""

@@ -1,6 +1,7 @@
 """Kafka's own brokers, killed and frozen one at a time: the next one not before all replicas are in sync again."""
 
 import random
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -27,6 +28,13 @@ class KafkaFaults:
     def __post_init__(self) -> None:
         self._admin = admin_client(self.stack.settings.kafka)
         self._is_whole = True
+        self._checked_at = 0.0
+
+    def require_running(self) -> None:
+        """Raise if one has ended that nobody ended here."""
+        if self._is_whole and time.monotonic() > self._checked_at + _CHECK_SECONDS:
+            self._checked_at = time.monotonic()
+            self.stack.require_running()
 
     def kill(self) -> bool:
         """One of them, as a crash would; a bit later it is back."""

@@ -39,7 +39,7 @@ class Faults:
     """What goes wrong by itself, whatever is done to the process from outside."""
 
     abort_every: int = 0
-    """Every so many transactions are aborted instead of committed: by itself, the group protocol hardly ever does."""
+    """Of so many transactions one is aborted instead of committed: by itself, the group protocol hardly ever does."""
     seconds: float = 0.0
     """On average, between two deaths or freezes inside of a transaction. 0: there are none."""
     freezes: float = 0.3
@@ -53,7 +53,6 @@ class Injector:
         self._faults = faults
         self._chance = random.Random(seed)
         self._calm = calm
-        self._count = 0
         self._due_at = time.monotonic() + self._pause()
         self._point = ""
         self._freezes = False
@@ -64,8 +63,8 @@ class Injector:
         self._point, self._aborts = "", False
         if self._calm.exists():
             return
-        self._count += 1
-        self._aborts = self._faults.abort_every > 0 and self._count % self._faults.abort_every == 0
+        every = self._faults.abort_every
+        self._aborts = every > 0 and self._chance.random() < 1.0 / every
         if self._faults.seconds > 0 and time.monotonic() >= self._due_at:
             self._due_at = time.monotonic() + self._pause()
             self._freezes = self._chance.random() < self._faults.freezes

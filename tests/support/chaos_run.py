@@ -20,11 +20,11 @@ from tamis.admin.local import LocalStack
 from tamis.broker.configuration import BrokerSettings
 from tamis.codecs.notification import Notification
 
-FAULTS = Faults(abort_every=50, seconds=8.0)
+FAULTS = Faults(abort_every=50, seconds=30.0)
 KINDS = (*PROCESS_KINDS, *KAFKA_KINDS)
 DRAIN_SECONDS = 180.0
-_EVERY_SECONDS = 3.0
-"""On average, between two disturbances."""
+_EVERY_SECONDS = 6.0
+"""On average, between two disturbances: there must be times of work between those of recovery."""
 _OPEN_SECONDS = 2.0
 _READY_SECONDS = 60.0
 _LOOK_SECONDS = 1.0
