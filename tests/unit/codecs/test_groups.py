@@ -25,7 +25,7 @@ def groups_of(sizes: list[int]) -> Groups:
     starts = np.cumsum([0, *sizes]).astype(np.uint64)
     ids = np.arange(starts[-1], dtype=np.uint32)
     events = np.arange(len(sizes), dtype=np.uint32) // 2
-    return Groups(events, np.arange(len(sizes), dtype=np.uint32) + 100, starts, ids, ids * 0.5)
+    return Groups(events, np.arange(len(sizes), dtype=np.uint32) + 100, starts, ids, ids.astype(np.float64) / 2)
 
 
 @given(st.lists(st.integers(1, 4), max_size=8), st.data())
