@@ -21,7 +21,7 @@ def break_rewind() -> None:
     """After an abort it goes on with the next events."""
 
     class Onward(Consumer):
-        def seek(self, *_: object) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
+        def seek(self, *_: Any, **__: Any) -> None:
             pass
 
     patch.object(kafka, "Consumer", Onward).start()
@@ -59,20 +59,20 @@ def break_transactions() -> None:
             super().__init__(left, *arguments, **options)
             self._offsets: list[TopicPartition] = []
 
-        def init_transactions(self, *_: object) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
+        def init_transactions(self, *_: Any, **__: Any) -> None:
             pass
 
         def begin_transaction(self) -> None:
             pass
 
-        def send_offsets_to_transaction(self, offsets: list[TopicPartition], *_: object) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
-            self._offsets = offsets
+        def send_offsets_to_transaction(self, *given: Any, **_: Any) -> None:
+            self._offsets = given[0]
 
-        def commit_transaction(self, *_: object) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
+        def commit_transaction(self, *_: Any, **__: Any) -> None:
             self.flush()
             members[-1].commit(offsets=self._offsets, asynchronous=False)
 
-        def abort_transaction(self, *_: object) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
+        def abort_transaction(self, *_: Any, **__: Any) -> None:
             pass
 
     patch.object(kafka, "Consumer", Member).start()

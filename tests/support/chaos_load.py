@@ -29,6 +29,9 @@ BANDS = 12
 """Standing subscriptions of a regular one."""
 PAIRS = 80
 """How many are in force of the subscriptions that come and go; more while events wait."""
+PAIRS_MAX = 200
+PAIRS_CYCLE = 480
+"""After so many they come again: long after what asked for the ones before, since no more are in force."""
 REGIONS = ("eu", "uk", "us")
 
 
@@ -85,6 +88,7 @@ class Load:
         self._rate = rate
         self._keys = keys
         self._in_force = deque(range(-PAIRS, 0))
+        self._newest = 0
         self._chance = random.Random(seed)
         self._beats = max(1, round(rate / 100))
         self._stopping = threading.Event()
@@ -139,23 +143,28 @@ class Load:
 
     def _change(self, number: int) -> None:
         """One comes, one goes, and now and then one of those that stay is another one."""
-        new = self._pair(number)
-        self._cluster.subscribe(new)
-        self.come.append(self._send(f"come-{number}", {"pair": number}))
-        self._in_force.append(number)
+        if len(self._in_force) < PAIRS_MAX:
+            self._cluster.subscribe(self._pair(self._newest))
+            self.come.append(self._ask("come", self._newest))
+            self._in_force.append(self._newest)
+            self._newest += 1
         # An event that waits is matched against what is in force then: its subscription must not have gone meanwhile.
         if self._in_force[0] < 0 or f"come-{self._in_force[0]}".encode() in self._keys:
             oldest = self._in_force.popleft()
             old = self._pair(oldest)
             self._cluster.unsubscribe(old.subscriber, old.name)
-            self.gone.append(self._send(f"gone-{oldest}", {"pair": oldest}))
+            self.gone.append(self._ask("gone", oldest))
         if number % 4 == 0:
             subscriber = self._chance.choice(self._regulars)
             changed = band(subscriber, self._chance.randrange(BANDS), self._chance.randrange(50) * 20)
             self._cluster.subscribe(changed)
 
     def _pair(self, number: int) -> Subscription:
-        return Subscription(self._regulars[number % len(self._regulars)], f"pair-{number}", f"pair = {number}")
+        turn = number % PAIRS_CYCLE
+        return Subscription(self._regulars[turn % len(self._regulars)], f"pair-{turn}", f"pair = {turn}")
+
+    def _ask(self, why: str, number: int) -> str:
+        return self._send(f"{why}-{number}", {"pair": number % PAIRS_CYCLE})
 
     def _send_usual(self) -> None:
         attributes: dict[str, Value] = {

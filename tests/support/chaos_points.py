@@ -112,20 +112,20 @@ class _FaultyProducer(Producer):
         super().begin_transaction()
         self._injector.begin()
 
-    def send_offsets_to_transaction(self, *arguments: Any) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
+    def send_offsets_to_transaction(self, *arguments: Any, **options: Any) -> None:
         self._injector.at(PRODUCED, self)
-        super().send_offsets_to_transaction(*arguments)
+        super().send_offsets_to_transaction(*arguments, **options)
 
-    def commit_transaction(self, *arguments: Any) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
+    def commit_transaction(self, *arguments: Any, **options: Any) -> None:
         self._injector.at(OFFSETS, self)
         self._injector.refuse()
         self._injector.during(COMMIT)
-        super().commit_transaction(*arguments)
+        super().commit_transaction(*arguments, **options)
         self._injector.at(COMMITTED, self)
 
-    def abort_transaction(self, *arguments: Any) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
+    def abort_transaction(self, *arguments: Any, **options: Any) -> None:
         self._injector.during(ABORT)
-        super().abort_transaction(*arguments)
+        super().abort_transaction(*arguments, **options)
 
 
 def inject(faults: Faults, seed: str, calm: Path) -> None:

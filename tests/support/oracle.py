@@ -122,20 +122,29 @@ class _Events:
         self._kind_of: NDArray[np.int64] = np.array(kind_of, np.int64)
         self._kinds: list[Mapping[str, Value]] = [dict(kind) for kind in kinds]
         self._known: dict[str, NDArray[np.bool_]] = {}
+        self._seen_by: dict[tuple[str, ...], tuple[NDArray[np.int64], list[int]]] = {}
 
     def satisfying(self, expression: Expression) -> NDArray[np.bool_]:
         """By number."""
         if expression.text not in self._known:
-            names = sorted({predicate.attribute for predicate in expression.predicates})
-            verdicts: dict[tuple[Value | None, ...], bool] = {}
-            found = np.zeros(len(self._kinds), np.bool_)
-            for number, kind in enumerate(self._kinds):
-                values = tuple(kind.get(name) for name in names)
-                if values not in verdicts:
-                    verdicts[values] = expression.evaluate(kind) is True
-                found[number] = verdicts[values]
-            self._known[expression.text] = found
+            alike, examples = self._told_apart(tuple(sorted({each.attribute for each in expression.predicates})))
+            verdicts = [expression.evaluate(self._kinds[kind]) is True for kind in examples]
+            self._known[expression.text] = np.array(verdicts, np.bool_)[alike]
         return self._known[expression.text][self._kind_of]
+
+    def _told_apart(self, names: tuple[str, ...]) -> tuple[NDArray[np.int64], list[int]]:
+        """By these attributes alone: for each kind, which of some examples is like it."""
+        if names not in self._seen_by:
+            places: dict[tuple[Value | None, ...], int] = {}
+            examples: list[int] = []
+            alike = []
+            for number, kind in enumerate(self._kinds):
+                place = places.setdefault(tuple(kind.get(name) for name in names), len(places))
+                if place == len(examples):
+                    examples.append(number)
+                alike.append(place)
+            self._seen_by[names] = np.array(alike, np.int64), examples
+        return self._seen_by[names]
 
 
 class _Views:
