@@ -109,8 +109,6 @@ _PRODUCER: Properties = {
     "retry.backoff.ms": 1,
     "retry.backoff.max.ms": 1000,
     "reconnect.backoff.max.ms": 500,
-    # A topic may take more than a client sends by default, and what one does not take must not be lost on the way.
-    "message.max.bytes": 64 << 20,
     # A subscriber's topic that was deleted stays so, on clusters too that make whatever is asked for.
     "allow.auto.create.topics": False,
 }
@@ -119,6 +117,8 @@ TRANSACTION_SECONDS = 10.0
 _TRANSACTIONS: dict[str, PropertyValue] = {
     "transaction.timeout.ms": round(TRANSACTION_SECONDS * 1000),
     "message.timeout.ms": 9_000,
+    # A topic may take more than a client sends by default, and what one does not take must not be lost on the way.
+    "message.max.bytes": 64 << 20,
     # Offsets that are sent when the group's coordinator has gone wait, beyond any timeout, until the state of some
     # connection changes. One that is closed for being idle is such a change; and a client that does not begin again
     # with its first addresses does not take those it knows for gone.

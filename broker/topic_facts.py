@@ -3,10 +3,17 @@
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from tamis.broker.errors import UnreachableError
-from tamis.broker.kafka import AdminClient, ConfigResource, KafkaException, ResourceType, TopicCollection
+from tamis.broker.kafka import (
+    AdminClient,
+    ConfigResource,
+    KafkaException,
+    ResourceType,
+    TopicCollection,
+    TopicDescription,
+)
 
 Answer = TypeVar("Answer")
 _SECONDS = 15.0
@@ -61,16 +68,9 @@ def awaited_facts(admin: AdminClient, names: Sequence[str], seconds: float = _SE
         time.sleep(_RETRY_SECONDS)
 
 
-def topic_ids(admin: AdminClient, names: Iterable[str]) -> dict[str, str]:
+def topic_ids(admin: AdminClient, names: Sequence[str], seconds: float) -> dict[str, str]:
     """Of those that exist. KafkaException if Kafka does not tell."""
-    found: dict[str, str] = {}
-    for name, future in admin.describe_topics(TopicCollection(list(names)), request_timeout=_TRIES[0]).items():
-        try:
-            found[name] = _printed(future.result().topic_id)
-        except KafkaException as error:
-            if error.args[0].name() != _UNKNOWN:
-                raise
-    return found
+    return {name: _printed(found.topic_id) for name, found in _descriptions(admin, names, seconds).items()}
 
 
 def node_ids(admin: AdminClient) -> list[int]:
@@ -112,13 +112,7 @@ def members_of(admin: AdminClient, groups: Sequence[str]) -> dict[str, int]:
 
 
 def _facts(admin: AdminClient, names: Sequence[str]) -> dict[str, TopicFacts]:
-    descriptions = {}
-    for name, future in admin.describe_topics(TopicCollection(list(names)), request_timeout=_SECONDS).items():
-        try:
-            descriptions[name] = future.result()
-        except KafkaException as error:
-            if error.args[0].name() != _UNKNOWN:
-                raise
+    descriptions = patiently(admin, lambda seconds: _descriptions(admin, names, seconds))
     configs = _configs(admin, list(descriptions))
     return {
         name: TopicFacts(
@@ -132,6 +126,18 @@ def _facts(admin: AdminClient, names: Sequence[str]) -> dict[str, TopicFacts]:
         )
         for name, description in descriptions.items()
     }
+
+
+def _descriptions(admin: AdminClient, names: Sequence[str], seconds: float) -> dict[str, Any]:
+    """Of topics that exist."""
+    found: dict[str, Any] = {}
+    for name, future in admin.describe_topics(TopicCollection(list(names)), request_timeout=seconds).items():
+        try:
+            found[name] = future.result()
+        except KafkaException as error:
+            if error.args[0].name() != _UNKNOWN:
+                raise
+    return found
 
 
 def _has_consumer_protocol(admin: AdminClient, node: int) -> bool | None:

@@ -9,11 +9,14 @@ import time
 from collections.abc import Mapping
 
 from tamis.broker.errors import ConflictError
-from tamis.broker.kafka import AdminClient, KafkaException
+from tamis.broker.kafka import AdminClient, KafkaException, learn_leaders
 from tamis.broker.topic_facts import topic_ids
 
 _EVERY_SECONDS = 0.2
 """The question takes a millisecond, which a batch that comes alone should not wait for each time."""
+_SECONDS = 1.0
+_PAUSE_SECONDS = 3.0
+"""After which it is asked again where nobody told."""
 _LOG = logging.getLogger(__name__)
 
 
@@ -30,9 +33,12 @@ class TopicWatch:
         if time.monotonic() - self._looked_at < _EVERY_SECONDS:
             return
         try:
-            found = topic_ids(self._admin, self._ids)
+            found = topic_ids(self._admin, list(self._ids), _SECONDS)
         except KafkaException as error:
             _LOG.warning("whether topics are the same cannot be learnt: %s", error.args[0].str())
+            # The client may ask a broker that has died, and would for minutes; and events do not wait for this.
+            learn_leaders(self._admin, next(iter(self._ids)))
+            self._looked_at = time.monotonic() + _PAUSE_SECONDS
             return
         self._looked_at = time.monotonic()
         for topic, wanted in self._ids.items():

@@ -10,7 +10,7 @@ import pytest
 from broker_cluster import Cluster, Reader
 from serving import SECONDS, delivered, publish, running
 from tamis.broker.configuration import BrokerSettings, NotificationSettings
-from tamis.broker.kafka import AdminClient, NewTopic, TopicPartition, headers_of
+from tamis.broker.kafka import AdminClient, NewTopic, TopicPartition, headers_of, producer
 from tamis.broker.notification_topics import ensure_notification_topics
 from tamis.broker.outbox import Outbox
 from tamis.broker.reading import BEGINNING, records
@@ -138,8 +138,9 @@ def test_what_is_too_large_for_the_undelivered_too_goes_without_its_event(
     texts: dict[str, int | str] = {f"text{number}": noise(400_000 + number) for number in range(10)}
     event = Event("large", 0, {"a": 1, **texts})
     with running(cluster):
-        cluster.send(cluster.names.events, event.encode(), None, 0)
-        cluster.flush()
+        client = producer(cluster.settings.kafka, properties={"message.max.bytes": 8_000_000})
+        client.produce(cluster.names.events, event.encode(), None, 0)
+        assert client.flush(SECONDS) == 0
         publish(cluster, {"a": 2})
         assert len(delivered(cluster, "ann", "bob", count=2)) == 2
         lost = undelivered(cluster)
