@@ -12,7 +12,6 @@ from tamis.broker.kafka import (
     KafkaException,
     ResourceType,
     TopicCollection,
-    TopicDescription,
 )
 
 Answer = TypeVar("Answer")
