@@ -12,13 +12,11 @@ from tamis.broker.transactions import is_forbidden
 from tamis.codecs.undelivered import Obstacle
 
 _AT_ONCE = 500
-_SECONDS = 15.0
 _BATCH_BYTES = 1_048_588
 """Kafka's own bound where nobody sets another: no batch that the client makes of several records exceeds it."""
 _DETAILS = {
     Obstacle.MISSING: "there is no topic {}",
     Obstacle.FORBIDDEN: "this user may not write to {}",
-    Obstacle.UNAVAILABLE: "{} has no leader, or a replica of it is behind",
 }
 
 
@@ -101,6 +99,7 @@ class Targets:
         hindrances = {
             topic: Hindrance(obstacle, _DETAILS[obstacle].format(topic))
             for topic, obstacle in obstacles(self._admin, topics).items()
+            if obstacle is not Obstacle.UNAVAILABLE  # a replica that is behind hinders nobody; else sending tells
         }
         facts = topic_facts(self._admin, [topic for topic in topics if topic not in hindrances])
         for topic, subscriber in topics.items():
@@ -110,7 +109,7 @@ class Targets:
                 self._known[subscriber] = Target(topic, facts[topic].partitions, min(map(int, bounds), default=None))
             else:
                 self._known[subscriber] = hindrances.get(topic) or Hindrance(
-                    Obstacle.MISSING, _DETAILS[Obstacle.MISSING]
+                    Obstacle.MISSING, _DETAILS[Obstacle.MISSING].format(topic)
                 )
 
     def _make(self, subscribers: Sequence[str]) -> None:
