@@ -130,6 +130,16 @@ class BrokerSettings(Section):
     """If more than this share of the last 1,000 events is rejected, that is a wrong schema: the broker stops."""
 
 
+class SnapshotSettings(Section):
+    """When what is in force is kept in Redis, so that starts are fast; it changes nothing else."""
+
+    enabled: bool = True
+    every_seconds: float = Field(default=300.0, ge=1)
+    """If anything changed."""
+    after_changes: int = Field(default=100_000, ge=1)
+    """Earlier, once so many records of subscriptions were applied."""
+
+
 class MetricsSettings(Section):
     """What a broker process tells of itself by HTTP: `/metrics`, `/livez`, `/readyz`."""
 
@@ -168,6 +178,7 @@ class Settings(Section):
     notifications: NotificationSettings = NotificationSettings()
     broker: BrokerSettings = BrokerSettings()
     metrics: MetricsSettings = MetricsSettings()
+    snapshots: SnapshotSettings = SnapshotSettings()
     events: dict[str, EventTopicSettings] = Field(default_factory=dict)
     """By topic."""
 

@@ -88,6 +88,7 @@ class Meters:
         self.snapshot_at: float | None = None
         """When the newest one was made, in seconds since 1970."""
         self.snapshot_seconds = Histogram(_LONG)
+        self.freeze_seconds = Histogram(_SHORT)
         # How it is.
         self.turned_at = time.monotonic()
         self.memberships = 0
@@ -214,6 +215,10 @@ class Meters:
         self.turned_at = time.monotonic()
         cause = error.args[0].str() if isinstance(error, KafkaException) else str(error)
         self.failure = cause or type(error).__name__
+
+    def froze(self, seconds: float) -> None:
+        """For so long matching waited for the beginning of a snapshot."""
+        self.freeze_seconds.observe(seconds)
 
     def snapshot_taken(self, at: float, seconds: float) -> None:
         """Saved or loaded: when it was made (seconds since 1970), and how long that took."""

@@ -97,6 +97,9 @@ def _subscriptions(meters: Meters) -> Iterator[Family]:
         [] if made_at is None else [({}, time.time() - made_at)],
     )
     yield _histogram("tamis_snapshot_duration_seconds", "To save or load a snapshot.", meters.snapshot_seconds)
+    yield _histogram(
+        "tamis_snapshot_freeze_duration_seconds", "For which matching waits when one begins.", meters.freeze_seconds
+    )
 
 
 def _partitions(meters: Meters, ends: Mapping[Place, int]) -> Iterator[Family]:

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from tamis.broker.configuration import Settings
 from tamis.broker.errors import ConflictError, InvalidError, UnreachableError
-from tamis.broker.kafka import KafkaException
+from tamis.broker.kafka import KafkaException, admin_client
 from tamis.broker.layout_watch import LayoutWatch
 from tamis.broker.layouts import require_layout
 from tamis.broker.metrics import Meters
@@ -17,6 +17,8 @@ from tamis.broker.pace import Pace
 from tamis.broker.schema_registry import ConfluentRegistry
 from tamis.broker.shipping import Identity
 from tamis.broker.slots import take_slot
+from tamis.broker.snapshot_loading import Restored, newest_state
+from tamis.broker.snapshots import Snapshots
 from tamis.broker.subscription_log import LogWentBackError, SubscriptionLog
 from tamis.broker.topics import require_topics
 from tamis.broker.transactions import RebuildError, Verdict, last_word, verdict
@@ -61,6 +63,7 @@ def _kept(settings: Settings, shard: int) -> Kept:
         Counts(),
         Pace(settings.broker.batch_events),
         Outlets(settings, lambda: vanished_subscribers(settings, _VANISHED_SECONDS)),
+        Snapshots(settings, shard, meters),
         meters,
     )
 
@@ -79,6 +82,8 @@ class Service:
         self._must_stop = must_stop
         self._shard = shard
         self._kept = kept
+        self._admin = admin_client(settings.kafka)
+        self._trusts_snapshots = True
         require_layout(settings)
         self._watch = LayoutWatch(settings)
         self._layout = self._newest_layout()
@@ -110,12 +115,14 @@ class Service:
                 _LOG.error("the subscription log went backwards, reading it again: %s", error)
                 self._kept.meters.fails(error)
                 self._close_log()
+                self._trusts_snapshots = False
             if self._must_stop():
                 break
             pause = _PAUSE_SECONDS[0] if time.monotonic() - began > longest else min(2 * pause, longest)
             time.sleep(pause)
 
     def close(self) -> None:
+        self._kept.snapshots.close(self._log)
         self._close_log()
         self._slot.close()
         self._watch.close()
@@ -173,15 +180,35 @@ class Service:
                 told = time.monotonic()
                 _LOG.info("reading subscriptions: %d of %d records", done, total)
 
-        log = SubscriptionLog(self._settings, self._layout, self._shard, self._kept.meters)
+        restored = self._restored()
+        log = SubscriptionLog(self._settings, self._layout, self._shard, self._kept.meters, restored)
         try:
             log.catch_up(tell)
+        except LogWentBackError as error:
+            log.close()
+            if restored is None:
+                raise
+            _LOG.warning("snapshot %s is of a log that went backwards since: %s", restored.generation.name, error)
+            self._trusts_snapshots = False
+            return self._started_log()
         except BaseException:
             log.close()
             raise
+        self._kept.snapshots.started(restored)
         seconds = time.monotonic() - began
-        _LOG.info("%d subscriptions from %d records in %.1f s", len(log.state), log.applied, seconds)
+        source = "" if restored is None else f"snapshot {restored.generation.name} and "
+        _LOG.info("%d subscriptions from %s%d records in %.1f s", len(log.state), source, log.applied, seconds)
         return log
+
+    def _restored(self) -> Restored | None:
+        """What a snapshot has; not where the log turned out not to be the one that it was made of."""
+        if not self._settings.snapshots.enabled or not self._trusts_snapshots:
+            return None
+        began = time.monotonic()
+        restored = newest_state(self._settings, self._admin, self._layout, self._shard)
+        if restored is not None:
+            self._kept.meters.snapshot_taken(restored.generation.created, time.monotonic() - began)
+        return restored
 
 
 def _told(layout: Layout) -> str:

@@ -121,6 +121,11 @@ class Shipper:
         """
         return bool(self._log.invalid) and self._reporter in self._source.owned
 
+    @property
+    def has_reported(self) -> bool:
+        """Whether it is this process that tells of invalid subscriptions, and all that it knows of are told."""
+        return not self._log.invalid and self._reporter in self._source.owned
+
     def _send_notifications(self, shipment: Shipment, outbox: Outbox) -> Counter[str]:
         """How many their outlets could not take, by what stood against it."""
         step, state, view = shipment.step, self._log.state, (VIEW, shipment.view.header)

@@ -27,6 +27,7 @@ from tamis.broker.kafka import (
 )
 from tamis.broker.metrics import Meters
 from tamis.broker.reading import BEGINNING
+from tamis.broker.snapshot_loading import Restored
 from tamis.broker.subscription_state import InvalidRecord, SubscriptionState
 from tamis.broker.topic_watch import TopicWatch
 from tamis.broker.transactions import is_forbidden, last_word
@@ -70,10 +71,23 @@ class _Reached:
 class SubscriptionLog:
     """Follows the partitions of one shard, and applies what is in them to a state that it owns."""
 
-    def __init__(self, settings: Settings, layout: Layout, shard: int, meters: Meters | None = None) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        layout: Layout,
+        shard: int,
+        meters: Meters | None = None,
+        restored: Restored | None = None,
+    ) -> None:
+        """From its beginning, or from where a snapshot was made."""
         self.topic = settings.names.subscriptions
         self.partitions = [number for number in range(layout.partitions) if number % layout.shards == shard]
-        self.state = SubscriptionState(layout, settings.broker.engine, settings.notifications.format)
+        if restored is None:
+            self.state = SubscriptionState(layout, settings.broker.engine, settings.notifications.format)
+            self._reached = {partition: _Reached(0) for partition in self.partitions}
+        else:
+            self.state = restored.state
+            self._reached = {at.partition: _Reached(at.offset, at.leader_epoch) for at in restored.view.positions}
         self.invalid: deque[InvalidSubscription] = deque(maxlen=_UNREPORTED_MAX)
         """The newest that were met, for whoever reports them."""
         self.applied = 0
@@ -84,13 +98,19 @@ class SubscriptionLog:
         self._settings = settings.kafka
         self._admin = admin_client(settings.kafka)
         self._watch = TopicWatch(self._admin, layout.topics)
-        self._reached = {partition: _Reached(0) for partition in self.partitions}
         self._view: View | None = None
         self._client = consumer(settings.kafka, _NO_GROUP, {"enable.partition.eof": True})
-        self._client.assign([TopicPartition(self.topic, partition, BEGINNING) for partition in self.partitions])
+        self._client.assign([self._start(partition, is_new=restored is None) for partition in self.partitions])
 
     def close(self) -> None:
         self._client.close()
+
+    def _start(self, partition: int, *, is_new: bool) -> TopicPartition:
+        """With the epoch of the last leader, by which a log is noticed that was cut back and grew again."""
+        at = self._reached[partition]
+        if is_new or at.offset == 0:
+            return TopicPartition(self.topic, partition, BEGINNING)
+        return TopicPartition(self.topic, partition, at.offset, leader_epoch=at.leader_epoch)
 
     @property
     def view(self) -> View:

@@ -6,11 +6,14 @@ which partitions came, nor of how records were cut into batches.
 
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from os import PathLike
 
 import numpy as np
 
+from tamis.broker.frozen_state import FrozenState, Parts, parts_of
 from tamis.broker.partitions import partition_of
 from tamis.codecs.formats import NotificationFormat
+from tamis.codecs.frozen_table import frozen_table
 from tamis.codecs.layout import Layout
 from tamis.codecs.subscription_columns import SubscriptionColumns
 from tamis.codecs.subscription_reader import read_subscriptions
@@ -18,6 +21,7 @@ from tamis.codecs.subscription_table import SubscriptionTable
 from tamis.indexes import create, parse_many
 from tamis.indexes.columnar import Expressions
 from tamis.indexes.expressions import Expression
+from tamis.indexes.string_columns import frozen_strings
 from tamis.indexes.vocabulary import Vocabulary
 
 
@@ -38,14 +42,20 @@ class SubscriptionState:
         layout: Layout,
         engine: str,
         notification_format: NotificationFormat = NotificationFormat.AVRO,
+        snapshot: str | PathLike[str] | None = None,
     ) -> None:
-        self.index = create(engine)
-        self.table = SubscriptionTable(notification_format)
+        """Of nothing, or of what a snapshot holds. SnapshotError if that is none of subscriptions."""
+        if snapshot is None:
+            parts = Parts(create(engine), SubscriptionTable(notification_format), Vocabulary(), Vocabulary(), set())
+        else:
+            parts = parts_of(snapshot, engine, notification_format)
+        self.index = parts.index
+        self.table = parts.table
         self._limits = layout.limits
         self._partitions = layout.partitions
-        self._keys = Vocabulary()
-        self._subscribers = Vocabulary()
-        self._scored: set[int] = set()
+        self._keys = parts.keys
+        self._subscribers = parts.subscribers
+        self._scored = parts.scored
         self._subscriber_names: list[bytes] = []
 
     def __len__(self) -> int:
@@ -55,6 +65,15 @@ class SubscriptionState:
     def tells_scores(self) -> bool:
         """Whether any of them asks for scores."""
         return bool(self._scored)
+
+    def freeze(self) -> FrozenState:
+        """What it holds now, to be saved by any thread while it goes on."""
+        return FrozenState(
+            self.index.freeze(),
+            frozen_table(self.table),
+            frozen_strings(self._keys),
+            frozen_strings(self._subscribers),
+        )
 
     def subscriber_names(self, numbers: Iterable[int]) -> list[bytes]:
         """A list in which each of these subscribers' names is at its number; others may be missing."""

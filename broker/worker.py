@@ -28,6 +28,7 @@ from tamis.broker.outlets import Outlets
 from tamis.broker.pace import Pace
 from tamis.broker.rejected_share import RejectedShare
 from tamis.broker.shipping import Identity, Shipment, Shipper, reached, subscribers_of
+from tamis.broker.snapshots import Snapshots
 from tamis.broker.starting_points import StartingPoints
 from tamis.broker.subscription_log import SubscriptionLog
 from tamis.broker.transactions import RebuildError
@@ -64,6 +65,7 @@ class Kept:
     counts: Counts
     pace: Pace
     outlets: Outlets
+    snapshots: Snapshots
     meters: Meters = field(default_factory=Meters)
 
 
@@ -102,6 +104,7 @@ class Worker:
         self._counts = kept.counts
         self._outlets = kept.outlets
         self._meters = kept.meters
+        self._snapshots = kept.snapshots
         self._told = replace(kept.counts)
         self._formats = {topic: section.format() for topic, section in settings.events.items()}
         self._bounds = Bounds(
@@ -130,6 +133,7 @@ class Worker:
             self._outlets.look()
             self._meters.suspended = len(self._outlets.suspended)
             self._log.state.index.maintain(_MAINTENANCE_SECONDS)
+            self._snapshots.look(self._log, self._layout, is_writer=self._shipper.has_reported)
             self._tell()
 
     def close(self) -> None:

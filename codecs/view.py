@@ -59,6 +59,14 @@ class View:
     def header(self) -> bytes:
         return self.text.encode()
 
+    def reaches(self, other: "View") -> bool:
+        """Whether it is of the same layout and partitions, and nowhere behind."""
+        return (
+            self.layout == other.layout
+            and [at.partition for at in self.positions] == [at.partition for at in other.positions]
+            and all(mine.offset >= yours.offset for mine, yours in zip(self.positions, other.positions, strict=True))
+        )
+
     @classmethod
     def parse(cls, text: str | bytes) -> Self:
         if isinstance(text, bytes):

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.broker.__main__ import Plan, prepare
+from benchmarks.broker.steps import no_snapshots
 from benchmarks.report import Report
 from tamis.admin.local import LocalStack, StackOptions
 from tamis.broker.configuration import Settings
@@ -108,7 +109,14 @@ def main() -> None:
 def run(settings: Settings, layout: Layout, log: SubscriptionLog, events: int, *, is_metered: bool) -> float:
     """The worker's processor seconds."""
     meters, counts = Meters() if is_metered else NoMeters(), Counts()
-    kept = Kept(EventDecoder(), counts, Pace(settings.broker.batch_events), Outlets(settings, tuple), meters)
+    kept = Kept(
+        EventDecoder(),
+        counts,
+        Pace(settings.broker.batch_events),
+        Outlets(settings, tuple),
+        no_snapshots(settings),
+        meters,
+    )
     worker = Worker(settings, Identity(layout, 0, "metering"), log, kept)
     watch = Watch(events, counts)
     done = threading.Event()

@@ -9,10 +9,13 @@ from unittest.mock import patch
 
 from benchmarks.report import Report
 from tamis.broker import worker
+from tamis.broker.configuration import Settings, SnapshotSettings
 from tamis.broker.event_source import EventSource
 from tamis.broker.message_batch import MessageBatch
+from tamis.broker.metrics import Meters
 from tamis.broker.outbox import Outbox
 from tamis.broker.shipping import Shipper
+from tamis.broker.snapshots import Snapshots
 from tamis.broker.subscription_log import SubscriptionLog
 
 STEPS: list[tuple[str, Any, str]] = [
@@ -25,6 +28,11 @@ STEPS: list[tuple[str, Any, str]] = [
     ("commit: flush, offsets, markers", Outbox, "is_sent"),
     ("commit: flush, offsets, markers", Outbox, "commit"),
 ]
+
+
+def no_snapshots(settings: Settings) -> Snapshots:
+    """Of a worker that is measured without a Redis."""
+    return Snapshots(settings.model_copy(update={"snapshots": SnapshotSettings(enabled=False)}), 0, Meters())
 
 
 @contextmanager

@@ -9,12 +9,26 @@ from tamis.admin.local import LocalStack
 from tamis.admin.local.kafka import KafkaBroker
 from tamis.broker.kafka import KafkaException, admin_client
 
+_LOST = "Failed to load metadata from __consumer_offsets"
 Later = Callable[[float, Callable[[], None]], None]
 """Is given in how many seconds something is to be done."""
 _AWAY_SECONDS = 4.0
 _PAUSES = (0.3, 2.0, 5.0)
 _CHECK_SECONDS = 0.5
 _CALL_SECONDS = 1.0
+
+
+def lost_groups(stack: LocalStack) -> str:
+    """What Kafka's log says if it could not read its own log of groups and offsets again; empty if it could.
+
+    Kafka 4.3.1 sometimes cannot after it was killed or frozen: it then answers no member of any group, until somebody
+    mends that log. Nothing that is built on it can go on.
+    """
+    for log in sorted((stack.folder / "logs").glob("*.log")):
+        for line in log.read_text(errors="replace").splitlines():
+            if _LOST in line:
+                return line[line.index(_LOST) :][:300]
+    return ""
 
 
 @dataclass

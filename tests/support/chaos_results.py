@@ -79,6 +79,8 @@ class Result:
     """The last words of processes that should have gone on."""
     trouble: str = ""
     """Why the run could not be brought to its end."""
+    kafka_lost: str = ""
+    """Its last words, if Kafka could not read its own log of groups and offsets, and served no group any more."""
     verdict: str = ""
     logs: str = ""
     """Where they were kept."""
@@ -89,12 +91,15 @@ class Result:
 
     @property
     def findings(self) -> list[str]:
-        wrong = ("lost", "duplicated", "reordered", "uncalled", "misnamed", "retold", "missed", "stale")
+        """Without its groups Kafka gives nobody any work: then only what was done, and done wrong, is one."""
+        wrong = ["duplicated", "reordered", "uncalled", "misnamed", "retold", "stale"]
+        if not self.kafka_lost:
+            wrong += ["lost", "missed"]
         found = [f"{getattr(self, name)} {name}" for name in wrong if getattr(self, name)]
         found += [f"{count} stopped: {words}" for words, count in self.stops.items()]
         if self.mode == ROLLING and self.gap > GAP_SECONDS_MAX:
             found.append(f"a gap of {self.gap:.1f} s")
-        return [*found, self.trouble] if self.trouble else found
+        return [*found, self.trouble] if self.trouble and not self.kafka_lost else found
 
     @property
     def missing(self) -> list[str]:
@@ -105,6 +110,8 @@ class Result:
     def judge(self) -> None:
         if self.findings:
             self.verdict = "; ".join(self.findings)
+        elif self.kafka_lost:
+            self.verdict = "does not count: Kafka could not read its own log of groups"
         elif self.missing:
             self.verdict = f"does not count: {', '.join(self.missing)}"
         else:

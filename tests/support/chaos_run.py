@@ -11,6 +11,7 @@ from typing import Self
 from broker_cluster import Cluster, Reader, Seen
 from broker_process import Manner
 from chaos_director import KAFKA_KINDS, PROCESS_KINDS, Director
+from chaos_kafka import lost_groups
 from chaos_load import Load, cast_of
 from chaos_log import write_log
 from chaos_points import ABORTED, FROZEN, KILLED, OPEN, POINTS, Faults
@@ -29,8 +30,8 @@ _OPEN_SECONDS = 2.0
 _READY_SECONDS = 60.0
 _LOOK_SECONDS = 1.0
 _TELL_SECONDS = 10.0
-_BOUNDS = BrokerSettings(batch_notifications=200, batch_bytes=20_000, batch_topics=6)
-"""That are met, so that messages are held back when partitions go, and some events take several transactions."""
+_BYTES_A_RATE = 50
+"""Of a transaction's events, for each that comes in a second: some half a second's."""
 _POLL_INTERVAL_MS = 15_000
 """Kafka's `max.poll.interval.ms` in every other run: shorter than the longest freeze."""
 
@@ -46,7 +47,7 @@ class Run:
         self.trial = trial
         extra = {"max.poll.interval.ms": _POLL_INTERVAL_MS} if trial.seed % 2 == 0 else {}
         kafka = stack.settings.kafka.model_copy(update={"extra": stack.settings.kafka.extra | extra})
-        settings = stack.settings.model_copy(update={"broker": _BOUNDS, "kafka": kafka})
+        settings = stack.settings.model_copy(update={"broker": bounds(trial.rate), "kafka": kafka})
         self.cluster = Cluster(settings, f"{trial.mode}-{trial.seed}{broken}", folder, trial.shards)
         self.casts = cast_of(self.cluster.layout)
         self.subscribers = [name for cast in self.casts for name in cast.everyone]
@@ -186,6 +187,18 @@ class Run:
         result.gap = round(largest_gap(self.reader.seen, {cast.beacon for cast in self.casts}), 3)
 
 
+def bounds(rate: float) -> BrokerSettings:
+    """That are met, so that messages are held back when partitions go, and some events take several transactions.
+
+    Yet a transaction may be a tenth of a second in coming to its end, and what waits after a fault must come down.
+    """
+    return BrokerSettings(
+        batch_notifications=max(200, round(rate / 2)),
+        batch_bytes=max(20_000, round(rate * _BYTES_A_RATE)),
+        batch_topics=6,
+    )
+
+
 def largest_gap(seen: Sequence[Seen], beacons: set[str]) -> float:
     """The longest time for which one of these had nothing of a partition."""
     last: dict[tuple[str, int], float] = {}
@@ -211,6 +224,7 @@ def tried(stack: LocalStack, trial: Trial, folder: Path, tell: Tell) -> Result:
             run.go_on(trial.seconds, tell=tell, kinds=KINDS)
         tell(f"waiting for the rest, {run.progress()}")
         run.finish(result)
+        result.kafka_lost = lost_groups(stack)
     result.took = round(time.monotonic() - began, 1)
     result.judge()
     return result

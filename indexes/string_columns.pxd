@@ -1,0 +1,5 @@
+from tamis.indexes.vocabulary cimport FrozenStrings as Strings
+
+
+cdef class FrozenStrings:
+    cdef Strings strings

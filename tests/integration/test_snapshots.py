@@ -1,0 +1,197 @@
+"""Brokers that start from snapshots, and whatever Redis does meanwhile: it never changes what is delivered."""
+
+import logging
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+
+import pytest
+
+from broker_cluster import Cluster
+from processes import soon
+from serving import delivered, publish, running
+from tamis.broker.configuration import RedisSettings, Settings, SnapshotSettings
+from tamis.broker.kafka import admin_client
+from tamis.broker.partitions import partition_of
+from tamis.broker.redis import Redis, connect
+from tamis.broker.snapshot_loading import extent_of, faults, store_of
+from tamis.broker.snapshot_store import Generation, SnapshotStore
+from tamis.codecs.subscription import Subscription
+from tamis.codecs.view import Position, View
+
+SECONDS = 60.0
+Make = Callable[..., Cluster]
+
+
+@pytest.fixture
+def client(settings: Settings) -> Iterator[Redis]:
+    with closing(connect(settings.redis)) as client:
+        yield client
+
+
+def store(cluster: Cluster) -> SnapshotStore:
+    return store_of(cluster.settings, cluster.layout, 0)
+
+
+def newest(cluster: Cluster) -> Generation:
+    with closing(store(cluster)) as found:
+        return found.generation(found.names()[0])
+
+
+def subscribe(cluster: Cluster, *names: str) -> None:
+    cluster.make_notification_topics(names)
+    cluster.subscribe(*(Subscription(name, "x", "a = 1", {"team": name}) for name in names))
+
+
+def served_once(cluster: Cluster, *subscribers: str) -> None:
+    """A broker that starts, does its work, and ends: it leaves a snapshot."""
+    with running(cluster):
+        publish(cluster, {"a": 1})
+        delivered(cluster, *subscribers, count=len(subscribers))
+
+
+def test_who_starts_from_a_snapshot_knows_what_came_and_went_since(
+    make_brokered: Make, caplog: pytest.LogCaptureFixture
+) -> None:
+    cluster = make_brokered()
+    subscribe(cluster, "ann", "bob")
+    served_once(cluster, "ann", "bob")
+    made = newest(cluster)
+    assert made.subscriptions == 2
+    cluster.unsubscribe("ann", "x")
+    subscribe(cluster, "carol")
+    caplog.set_level(logging.INFO)
+    with running(cluster):
+        publish(cluster, {"a": 1})
+        seen = delivered(cluster, "ann", "bob", "carol", count=4)
+    assert sorted(each.subscriber for each in seen) == ["ann", "bob", "bob", "carol"]
+    assert f"subscriptions from snapshot {made.name} and" in caplog.text
+    assert newest(cluster).view.reaches(made.view)
+    assert newest(cluster).subscriptions == 2
+
+
+def test_a_snapshot_is_kept_while_a_broker_works(make_brokered: Make) -> None:
+    cluster = make_brokered(snapshots=SnapshotSettings(after_changes=1))
+    subscribe(cluster, "ann")
+    with running(cluster), closing(store(cluster)) as found:
+        assert soon(lambda: len(found.names()) > 0, SECONDS)
+        assert newest(cluster).subscriptions == 1
+
+
+@pytest.mark.parametrize("harmed", [1, 2])
+def test_damaged_generations_are_passed_over_and_named_once(
+    make_brokered: Make, client: Redis, caplog: pytest.LogCaptureFixture, harmed: int
+) -> None:
+    cluster = make_brokered()
+    for name in ("ann", "bob"):
+        subscribe(cluster, name)
+        served_once(cluster, name)
+    with closing(store(cluster)) as found:
+        names = found.names()
+        assert len(names) == 2
+        for name in names[:harmed]:
+            client.setrange(f"{found.key}:{name}:0", 1000, b"harm")
+    caplog.set_level(logging.INFO)
+    with running(cluster):
+        publish(cluster, {"a": 1})
+        delivered(cluster, "bob", count=2)
+    assert caplog.text.count("is of no use: chunk 0 of 1 is damaged") == harmed
+    assert ("subscriptions from snapshot" in caplog.text) == (harmed == 1)
+    with closing(store(cluster)) as found:
+        assert not set(names[:harmed]) & set(found.names())
+
+
+@contextmanager
+def silent_server() -> Iterator[str]:
+    """It accepts, and never says a word."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        accepted: list[socket.socket] = []
+
+        def accept() -> None:
+            while True:
+                try:
+                    accepted.append(server.accept()[0])
+                except OSError:
+                    return
+
+        threading.Thread(target=accept, daemon=True).start()
+        yield f"redis://127.0.0.1:{server.getsockname()[1]}/0"
+        server.shutdown(socket.SHUT_RDWR)
+        for each in accepted:
+            each.close()
+
+
+def test_a_redis_that_is_gone_or_silent_delays_a_start_and_nothing_else(
+    make_brokered: Make, caplog: pytest.LogCaptureFixture
+) -> None:
+    with silent_server() as url:
+        for address in ("redis://127.0.0.1:1/0", url):
+            caplog.clear()
+            cluster = make_brokered(
+                redis=RedisSettings(url=address), snapshots=SnapshotSettings(after_changes=1, every_seconds=1)
+            )
+            subscribe(cluster, "ann")
+            began = time.monotonic()
+            with running(cluster):
+                publish(cluster, *[{"a": 1}] * 20)
+                delivered(cluster, "ann", count=20)
+                assert soon(lambda: "no snapshot can be kept" in caplog.text, SECONDS)
+            assert time.monotonic() - began < SECONDS
+            assert caplog.text.count("no snapshot can be had") == 1
+            assert caplog.text.count("no snapshot can be kept") == 1
+            cluster.remove()
+
+
+def test_a_redis_that_is_full_keeps_what_it_had(make_brokered: Make, client: Redis) -> None:
+    cluster = make_brokered()
+    subscribe(cluster, "ann")
+    served_once(cluster, "ann")
+    before = newest(cluster)
+    limit = str(client.config_get("maxmemory")["maxmemory"])
+    client.config_set("maxmemory", 1)
+    try:
+        subscribe(cluster, "bob")
+        served_once(cluster, "bob")
+        assert newest(cluster) == before
+    finally:
+        client.config_set("maxmemory", limit)
+    served_once(cluster, "bob")
+    assert newest(cluster).subscriptions == 2
+
+
+def test_what_a_snapshot_must_fit_is_told_by_name(make_brokered: Make) -> None:
+    cluster = make_brokered()
+    subscribe(cluster, "ann")
+    layout = cluster.layout
+    extent = extent_of(cluster.settings, admin_client(cluster.settings.kafka), layout, 0)
+    ends = [Position(partition, end) for partition, end in sorted(extent.ends.items())]
+    assert extent.lifetime == pytest.approx(0.9 * 7 * 24 * 3600)
+
+    whole = View(layout.number, ends)
+
+    def reasons(created: float = 0.0, rules: str = layout.rules, view: View = whole) -> str:
+        return " | ".join(faults(Generation("g", created, view, 1, rules, 1), extent, 0.0))
+
+    assert reasons() == ""
+    assert reasons(created=-extent.lifetime - 1).startswith("it is 151.2 hours old")
+    assert reasons(created=-extent.lifetime + 1) == ""
+    assert reasons(created=600).startswith("it is from 10 minutes ahead")
+    assert reasons(rules="others").startswith("it was made by the rules others")
+    assert reasons(view=View(9, ends)) == "it is of layout 9, not 1"
+    assert reasons(view=View(1, ends[:-1])) == "it is of other partitions"
+    beyond = [Position(at.partition, at.offset + (at.partition == 1)) for at in ends]
+    assert "of partition 1, which has 0 to" in reasons(view=View(1, beyond))
+
+
+def test_no_snapshot_goes_beyond_what_nobody_was_told_of(make_brokered: Make) -> None:
+    """Else who starts from it would never tell of the invalid subscription before it."""
+    cluster = make_brokered(snapshots=SnapshotSettings(after_changes=1))
+    subscribe(cluster, "ann")
+    cluster.send(cluster.names.subscriptions, b"rubbish", b"ann/wrong", partition_of("ann", cluster.layout.partitions))
+    cluster.flush()
+    served_once(cluster, "ann")
+    served_once(cluster, "ann")
+    (rejected,) = cluster.content(cluster.names.rejected)
+    assert rejected[2] == b"ann/wrong"
