@@ -30,6 +30,7 @@ COMMANDS = {
     "tail": Entry("tamis.admin.commands.tail", "Follow a subscriber's notifications."),
     "rejected": Entry("tamis.admin.commands.rejected", "See the input that was not understood."),
     "undelivered": Entry("tamis.admin.commands.undelivered", "See and send what a subscriber's topic did not take."),
+    "snapshot": Entry("tamis.admin.commands.snapshot", "See, prove and make snapshots, from which brokers start fast."),
     "explain": Entry("tamis.admin.commands.explain", "Tell why an expression matches an event, or why not."),
     "lag": Entry("tamis.admin.commands.lag", "Tell how many events wait, and who has their partitions."),
     "stats": Entry("tamis.admin.commands.stats", "Count subscriptions, what topics hold, and what was rejected."),

@@ -82,8 +82,7 @@ class Shipper:
         self._log = log
         self._source = source
         self._views = ViewRecords(layout, identity.shard, settings.names.subscriptions)
-        topics = sorted(topic for topic in layout.topics if topic != settings.names.subscriptions)
-        self._reporter: Place = (topics[0], 0)
+        self._reporter = reporter_of(settings, layout)
         self.undelivered: Counter[str] = Counter()
         """Notifications of the last shipment that its outlets could not take, by what stood against it."""
         self.reported = 0
@@ -169,6 +168,11 @@ class Shipper:
             offset = self._source.position(self._reporter)
             ends[self._reporter] = offset, self._source.sent_before(self._reporter, offset)
         self.reported = len(self._log.invalid)
+
+
+def reporter_of(settings: Settings, layout: Layout) -> Place:
+    """The event partition whose owner tells of invalid subscriptions, beside which stands how far that went."""
+    return min(topic for topic in layout.topics if topic != settings.names.subscriptions), 0
 
 
 def reached(view: View | None, layout: Layout) -> dict[int, int]:

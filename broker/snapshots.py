@@ -10,6 +10,7 @@ import threading
 import time
 from contextlib import closing
 from dataclasses import dataclass
+from pathlib import Path
 
 from tamis.broker.configuration import Settings
 from tamis.broker.frozen_state import FrozenState
@@ -39,6 +40,8 @@ class Shot:
     view: View
     frozen_at: float
     """By `time.monotonic`."""
+    untold: int = 0
+    """Invalid subscriptions before it that nobody was told of."""
 
 
 class Snapshots:
@@ -136,13 +139,20 @@ class Snapshots:
 def save(settings: Settings, shot: Shot) -> Generation:
     """Write it to Redis. OvertakenError, RedisError, OSError, KafkaException."""
     layout, view = shot.layout, shot.view
-    topic_id = layout.topics[settings.names.subscriptions]
     with closing(store_of(settings, layout, shot.shard)) as store, work_folder() as folder:
         created = store.now() - (time.monotonic() - shot.frozen_at)
-        path = folder / "snapshot"
-        shot.state.save(path, described(layout, shot.shard, topic_id, view) | {"created": created})
+        path = shot_file(settings, shot, folder, created)
         about = Generation("", created, view, len(shot.state), layout.rules, 0)
         made = store.put(path, about, lifetime(settings, admin_client(settings.kafka)))
         if policy := store.dropping_policy():
             _LOG.warning("Redis drops snapshots when it is full: its maxmemory-policy is %s, not noeviction", policy)
         return made
+
+
+def shot_file(settings: Settings, shot: Shot, folder: Path, created: float) -> Path:
+    """Write it to a file in this folder."""
+    path = folder / "snapshot"
+    topic_id = shot.layout.topics[settings.names.subscriptions]
+    about = described(shot.layout, shot.shard, topic_id, shot.view)
+    shot.state.save(path, about | {"created": created, "untold": shot.untold})
+    return path
