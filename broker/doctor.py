@@ -25,7 +25,9 @@ from tamis.broker.kafka import (
     producer,
 )
 from tamis.broker.lag_ends import owners, places_of
-from tamis.broker.layouts import read_layout
+from tamis.broker.layouts import read_layout, require_layout
+from tamis.broker.redis import RedisError
+from tamis.broker.snapshot_tools import listed
 from tamis.broker.topic_checks import Finding, Status, check
 from tamis.broker.topic_facts import node_ids
 from tamis.broker.topic_plans import min_in_sync, replicas_for
@@ -62,6 +64,7 @@ def kafka_symptoms(settings: Settings, seconds: float) -> Iterator[Symptom]:
     yield from looked_at("rights", doctor.rights)
     yield from looked_at("groups", doctor.groups)
     yield from looked_at("clocks", doctor.clocks)
+    yield from looked_at("snapshots", doctor.snapshots)
 
 
 def _listener(number: int, host: str, port: int) -> Symptom:
@@ -191,6 +194,35 @@ class _Doctor:
                 *("groups", group, Status.WARN, told, "an owner for each partition"),
                 f"Start one: tamis broker --shard {shard}. After a crash the group's session has to end first.",
             )
+
+    def snapshots(self) -> Iterator[Symptom]:
+        """Never worse than a warning: without one a start takes longer, and nothing else changes."""
+        if not self._settings.snapshots.enabled:
+            yield Symptom(
+                "snapshots", "snapshots.enabled", Status.OK, "off: brokers read all subscriptions at their start"
+            )
+            return
+        layout = require_layout(self._settings)
+        try:
+            found = listed(self._settings)
+        except RedisError:
+            return  # that it does not answer is told with what else is said of Redis
+        for shard in range(layout.shards):
+            about = f"shard {shard}"
+            newest = next((each for each in found if each.shard == shard), None)
+            if newest is None:
+                fix = "Brokers keep one by themselves, as soon as something changes; tamis snapshot save does it now."
+                yield Symptom(
+                    "snapshots", about, Status.WARN, "there is none: a start reads all subscriptions", fix=fix
+                )
+            elif newest.faults or newest.generation is None or newest.age is None:
+                yield Symptom(
+                    *("snapshots", about, Status.WARN, f"the newest one is of no use: {newest.faults[0]}"),
+                    fix="tamis snapshot save makes a new one.",
+                )
+            else:
+                told = f"{newest.generation.subscriptions:,} subscriptions, {newest.age / 3600:.1f} hours old"
+                yield Symptom("snapshots", about, Status.OK, told)
 
     def clocks(self) -> Iterator[Symptom]:
         """Kafka does not tell its time; but a record from the future tells that somebody's clock is wrong."""

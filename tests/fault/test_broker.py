@@ -7,6 +7,7 @@ anything is: what is to happen is waited for.
 import signal
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -23,6 +24,7 @@ from tamis.admin.local import LocalStack
 from tamis.admin.local.stack import StackOptions
 from tamis.broker.kafka import TopicPartition, admin_client, consumer, producer
 from tamis.broker.partitions import partition_of
+from tamis.broker.snapshot_loading import store_of
 from tamis.codecs.event import Event
 from tamis.codecs.notification import Notification
 from tamis.codecs.subscription import Subscription
@@ -32,7 +34,7 @@ PATIENCE_SECONDS = 90.0
 
 @pytest.fixture(scope="module")
 def stack() -> Iterator[LocalStack]:
-    with LocalStack(StackOptions(redis=False)) as stack:
+    with LocalStack(StackOptions()) as stack:
         yield stack
 
 
@@ -164,6 +166,39 @@ def test_a_kafka_that_was_killed_is_worked_with_when_it_is_back(stack: LocalStac
             stack.wait_until_ready()
             cluster.send_event("after", a=1)
             assert soon(lambda: len(reader.seen) == 2, PATIENCE_SECONDS)
+
+
+@pytest.mark.timeout(400)
+def test_a_snapshot_of_a_log_that_was_cut_back_and_grew_again_is_not_believed(
+    stack: LocalStack, tmp_path: Path
+) -> None:
+    with Cluster(stack.settings, "cut-snapshot", tmp_path) as cluster:
+        cluster.make_notification_topics(["ann"])
+        home = partition_of("ann", cluster.layout.partitions)
+        for number in range(10):  # one batch each, for the log to be cut between them
+            cluster.subscribe(Subscription("ann", f"before-{number}", f"a = {number}"))
+        cluster.start("one")
+        with Reader(cluster.settings, [cluster.names.notifications("ann")]) as reader:
+            cluster.send_event("first", a=7)
+            assert soon(lambda: len(reader.seen) == 1, PATIENCE_SECONDS)
+        cluster.processes["one"].terminate()
+        assert cluster.processes["one"].wait(PATIENCE_SECONDS) == 0
+        assert cluster.told("snapshot ") > 0, "it leaves one"
+        stack.cut_back(cluster.names.subscriptions, home, 5)
+        cluster.renew_producer()
+        cluster.subscribe(*(Subscription("ann", f"after-{number}", f"a = {number}") for number in range(20, 30)))
+        with closing(store_of(cluster.settings, cluster.layout, 0)) as store:
+            view = store.generation(store.names()[0]).view
+            assert {at.partition: at.offset for at in view.positions}[home] == 10
+        cluster.start("one")
+        with Reader(cluster.settings, [cluster.names.notifications("ann")]) as reader:
+            for name, value in (("lost", 7), ("kept", 3), ("new", 25)):
+                cluster.send_event(name, a=value)
+            assert soon(lambda: len(reader.seen) >= 3, PATIENCE_SECONDS)
+            assert cluster.is_done(PATIENCE_SECONDS)
+            reader.wait_until_done()
+        assert [Notification.decode(each.value).id for each in reader.seen] == ["first", "kept", "new"]
+        assert cluster.told("is of a log that went backwards since") == 1
 
 
 @pytest.mark.timeout(400)

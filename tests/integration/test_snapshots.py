@@ -1,11 +1,13 @@
 """Brokers that start from snapshots, and whatever Redis does meanwhile: it never changes what is delivered."""
 
 import logging
+import re
 import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
+from pathlib import Path
 
 import pytest
 
@@ -21,6 +23,7 @@ from tamis.broker.snapshot_store import Generation, SnapshotStore
 from tamis.codecs.subscription import Subscription
 from tamis.codecs.view import Position, View
 
+ROOT = Path(__file__).parents[2]
 SECONDS = 60.0
 Make = Callable[..., Cluster]
 
@@ -159,6 +162,34 @@ def test_a_redis_that_is_full_keeps_what_it_had(make_brokered: Make, client: Red
         client.config_set("maxmemory", limit)
     served_once(cluster, "bob")
     assert newest(cluster).subscriptions == 2
+
+
+def test_a_user_of_redis_with_just_the_rights_that_are_told_keeps_and_loads_snapshots(
+    make_brokered: Make, client: Redis, settings: Settings, unique: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    (told,) = re.findall(r"`~<prefix>(\S+)` and the commands `([^`]+)`", (ROOT / "docs" / "broker.md").read_text())
+    pattern, commands = told
+    user = f"user-{unique}"
+    keys = f"~{unique[-12:]}{pattern}"
+    client.execute_command("ACL", "SETUSER", user, "reset", "on", ">secret", keys, *commands.split())
+    try:
+        url = settings.redis.url.replace("redis://", f"redis://{user}:secret@")
+        cluster = make_brokered(redis=RedisSettings(url=url))
+        caplog.set_level(logging.INFO)
+        for name in ("ann", "bob", "carol"):  # the third one removes the first one's
+            subscribe(cluster, name)
+            served_once(cluster, name)
+        assert caplog.text.count("subscriptions from snapshot") == 2
+        with closing(store(cluster)) as found:
+            for name in found.names():
+                found.discard(name)
+            assert found.names() == []
+            assert found.dropping_policy() == ""
+        assert list(client.scan_iter(f"{unique[-12:]}*")) == []
+        assert "NOPERM" not in caplog.text
+        assert "secret" not in caplog.text
+    finally:
+        client.execute_command("ACL", "DELUSER", user)
 
 
 def test_what_a_snapshot_must_fit_is_told_by_name(make_brokered: Make) -> None:

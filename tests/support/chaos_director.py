@@ -39,7 +39,7 @@ _WAITED_FOR = "UnreachableError"
 """What a process may end with that starts while Kafka is away."""
 
 PROCESS_KINDS = ("killed", "killed", "frozen", "frozen", "rolled", "scaled", "twinned")
-KAFKA_KINDS = ("kafka killed", "kafka paused")
+KAFKA_KINDS = ("kafka killed", "kafka restarted", "kafka paused")
 """What may be done, each as often as it is named: keys of `Director.kinds`."""
 
 
@@ -93,7 +93,11 @@ class Director:
         self._kafka: KafkaFaults | None = None
         if self.stack is not None:
             self._kafka = KafkaFaults(self.stack, self.cluster.names.events, self.chance, self.later)
-            self.kinds |= {"kafka killed": self._kafka.kill, "kafka paused": self._kafka.pause}
+            self.kinds |= {
+                "kafka killed": self._kafka.kill,
+                "kafka restarted": self._kafka.restart,
+                "kafka paused": self._kafka.pause,
+            }
 
     def start(self, processes: Sequence[int]) -> None:
         """So many of each shard."""

@@ -21,8 +21,8 @@ _CALL_SECONDS = 1.0
 def lost_groups(stack: LocalStack) -> str:
     """What Kafka's log says if it could not read its own log of groups and offsets again; empty if it could.
 
-    Kafka 4.3.1 sometimes cannot after it was killed or frozen: it then answers no member of any group, until somebody
-    mends that log. Nothing that is built on it can go on.
+    Kafka 4.3.1 sometimes cannot after it was killed: it then answers no member of any group, until somebody mends that
+    log. Nothing that is built on it can go on.
     """
     for log in sorted((stack.folder / "logs").glob("*.log")):
         for line in log.read_text(errors="replace").splitlines():
@@ -51,11 +51,20 @@ class KafkaFaults:
             self.stack.require_running()
 
     def kill(self) -> bool:
-        """One of them, as a crash would; a bit later it is back."""
-        broker = self._chosen()
+        """One of several, as a crash would; a bit later it is back. One alone may lose its groups by that."""
+        broker = self._chosen() if len(self.stack.brokers) > 1 else None
         if broker is None:
             return False
         broker.kill()
+        self.later(self.chance.uniform(0.0, _AWAY_SECONDS), lambda: self._bring_back(broker.start))
+        return True
+
+    def restart(self) -> bool:
+        """One of them, in order, as an operator would."""
+        broker = self._chosen()
+        if broker is None:
+            return False
+        broker.stop()
         self.later(self.chance.uniform(0.0, _AWAY_SECONDS), lambda: self._bring_back(broker.start))
         return True
 
