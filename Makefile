@@ -19,7 +19,7 @@ LISTING := files-$(firstword $(shell echo $(FILES) | cksum))
 
 SANITIZERS = $$(c++ -print-file-name=libasan.so) $$(c++ -print-file-name=libubsan.so)
 SANITIZED := ASAN_OPTIONS=detect_leaks=0 PYTHONMALLOC=malloc
-SANITIZED_TESTS := tests/unit/indexes tests/unit/codecs tests/property tests/differential
+SANITIZED_TESTS := tests/unit/indexes tests/unit/codecs tests/unit/broker/test_frozen_state.py tests/property tests/differential
 
 # A file's tests stay together, since they share what takes long to start. ARGS="-n 0" runs them one by one.
 TWO_AT_A_TIME := -n 2 --dist loadfile

@@ -171,7 +171,9 @@ def test_a_user_of_redis_with_just_the_rights_that_are_told_keeps_and_loads_snap
     pattern, commands = told
     user = f"user-{unique}"
     keys = f"~{unique[-12:]}{pattern}"
-    client.execute_command("ACL", "SETUSER", user, "reset", "on", ">secret", keys, *commands.split())
+    client.acl_setuser(
+        user, enabled=True, reset=True, passwords=["+secret"], keys=[keys[1:]], commands=commands.split()
+    )
     try:
         url = settings.redis.url.replace("redis://", f"redis://{user}:secret@")
         cluster = make_brokered(redis=RedisSettings(url=url))
@@ -189,7 +191,7 @@ def test_a_user_of_redis_with_just_the_rights_that_are_told_keeps_and_loads_snap
         assert "NOPERM" not in caplog.text
         assert "secret" not in caplog.text
     finally:
-        client.execute_command("ACL", "DELUSER", user)
+        client.acl_deluser(user)
 
 
 def test_what_a_snapshot_must_fit_is_told_by_name(make_brokered: Make) -> None:

@@ -18,6 +18,7 @@ from tamis.codecs.match_texts import told_by
 from tamis.codecs.subscription import Subscription
 from tamis.indexes import SnapshotError
 from tamis.indexes.limits import Limits
+from workloads import SCALE
 
 LAYOUT = Layout(1, 1, 2, {"tamis.subscriptions": "id"}, Limits())
 FORMATS = list(NotificationFormat)
@@ -125,7 +126,8 @@ def test_columns_that_do_not_fit_together_are_refused(tmp_path: Path, format: No
     truth = content(state)
     chance = random.Random(7)
     refused = 0
-    for _ in range(600):
+    rounds = int(600 * SCALE)
+    for _ in range(rounds):
         parts: Parts = take_apart(tmp_path / "file")
         name = chance.choice([name for name in parts.sections if name.startswith("column.")])
         column = parts.sections[name].copy()
@@ -148,4 +150,4 @@ def test_columns_that_do_not_fit_together_are_refused(tmp_path: Path, format: No
         assert len(content(found)) <= len(truth)
         for key in content(found):
             found.apply(partition_of(key.split("/")[0], LAYOUT.partitions), [key.encode()], [None])
-    assert refused > 200
+    assert refused > rounds // 3
