@@ -26,6 +26,8 @@ PROTECTED = frozenset(
 _ADDRESS = re.compile(
     r"(?:\[[0-9A-Fa-f:.]+\]|[^:\[\]\s]+):(?:6553[0-5]|655[0-2]\d|65[0-4]\d\d|6[0-4]\d{3}|[1-5]?\d{1,4})", re.ASCII
 )
+STALL_SECONDS = 300.0
+"""As long as a group waits for a member that does not poll; what a turn waits for itself is far shorter."""
 _NO_ADDRESS = "an address is HOST:PORT, as in 127.0.0.1:9464, [::1]:9464 or 0.0.0.0:0"
 _POINTS: dict[str, JsonValue] = {"points": True}
 """Of tables whose keys have points, for which variables of the environment have no room."""
@@ -128,6 +130,8 @@ class BrokerSettings(Section):
     """Of events in the notifications of one transaction, at most, but for an event that has more."""
     rejected_share: float = Field(default=0.5, gt=0, le=1)
     """If more than this share of the last 1,000 events is rejected, that is a wrong schema: the broker stops."""
+    stall_seconds: float = Field(default=STALL_SECONDS, ge=1)
+    """A process whose loop has not turned for so long hangs, and ends itself."""
 
 
 class SnapshotSettings(Section):

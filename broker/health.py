@@ -9,11 +9,10 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from tamis.broker.configuration import STALL_SECONDS
 from tamis.broker.health_facts import HealthFacts
 from tamis.broker.metrics import Meters
 
-STILL_SECONDS_MAX = 300.0
-"""As long as a group waits for a member that does not poll; what a turn waits for itself is far shorter."""
 _ABORTS_MAX = 3
 _JOINING_SECONDS = 3.0
 """Kafka may have given it partitions of which it has not heard yet."""
@@ -38,7 +37,7 @@ class Health:
     def life(self) -> list[Check]:
         """Asks nobody."""
         seconds = time.monotonic() - self._meters.turned_at
-        return [Check("loop", seconds < STILL_SECONDS_MAX, f"turned {seconds:.1f} s ago")]
+        return [Check("loop", seconds < STALL_SECONDS, f"turned {seconds:.1f} s ago")]
 
     def readiness(self, *, verbose: bool = False) -> list[Check]:
         """In the order in which a process becomes ready. `verbose` asks Kafka for causes."""

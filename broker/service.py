@@ -23,6 +23,7 @@ from tamis.broker.subscription_log import LogWentBackError, SubscriptionLog
 from tamis.broker.topics import require_topics
 from tamis.broker.transactions import RebuildError, Verdict, last_word, verdict
 from tamis.broker.undelivered import vanished_subscribers
+from tamis.broker.watchdog import Watchdog
 from tamis.broker.worker import Counts, Kept, Worker
 from tamis.codecs.event_decoder import EventDecoder
 from tamis.codecs.layout import Layout
@@ -39,11 +40,12 @@ def serve(settings: Settings, shard: int, slot: str | None, must_stop: Callable[
     kept = _kept(settings, shard)
     server = MetricsServer(settings, kept.meters)
     try:
-        service = Service(settings, shard, slot, kept, must_stop)
-        try:
-            service.run()
-        finally:
-            service.close()
+        with Watchdog(kept.meters, settings.broker.stall_seconds):
+            service = Service(settings, shard, slot, kept, must_stop)
+            try:
+                service.run()
+            finally:
+                service.close()
     except _StoppedError:
         _LOG.info("told to stop before all subscriptions were read")
     except MemoryError as error:

@@ -5,8 +5,8 @@ from collections.abc import Callable
 
 import pytest
 
-from tamis.broker.configuration import Settings
-from tamis.broker.health import STILL_SECONDS_MAX, Health
+from tamis.broker.configuration import STALL_SECONDS, Settings
+from tamis.broker.health import Health
 from tamis.broker.health_facts import HealthFacts
 from tamis.broker.metrics import Meters
 from tamis.codecs.layout import Layout
@@ -98,7 +98,7 @@ def test_one_whose_loop_stands_is_dead_and_one_that_says_that_it_waits_is_not() 
     meters = ready()
     health = Health(meters, Facts(Settings(), meters))
     assert all(check.is_good for check in health.life())
-    meters.turned_at = time.monotonic() - STILL_SECONDS_MAX - 1
+    meters.turned_at = time.monotonic() - STALL_SECONDS - 1
     assert not any(check.is_good for check in health.life())
     assert not health.is_ready()
     meters.waits("for Kafka")
