@@ -14,7 +14,7 @@ import pytest
 
 from broker_cluster import Cluster, Reader
 from broker_process import Manner
-from chaos_director import PROCESS_KINDS
+from chaos_director import PROCESS_KINDS, REDIS_KINDS
 from chaos_points import ABORTED, KILLED, OPEN, Faults
 from chaos_results import Result, Trial
 from chaos_run import Run
@@ -30,6 +30,7 @@ from tamis.codecs.notification import Notification
 from tamis.codecs.subscription import Subscription
 
 PATIENCE_SECONDS = 90.0
+KINDS = (*PROCESS_KINDS, *REDIS_KINDS)
 
 
 @pytest.fixture(scope="module")
@@ -46,13 +47,13 @@ def test_processes_that_are_killed_and_frozen_deliver_everything_once(stack: Loc
     with Run(stack, trial, tmp_path, faults=faults) as run:
         told = run.cluster.told
         run.start()
-        run.go_on(trial.seconds, kinds=PROCESS_KINDS)
+        run.go_on(trial.seconds, kinds=KINDS)
 
         def is_enough() -> bool:
             has_killed = any(told(f"{KILLED} {at}") for at in OPEN)
             return has_killed and told(ABORTED) > 0 and told('"event": "revoked ') > 0 and len(run.load.gone) > 50
 
-        run.go_on_until(is_enough, PATIENCE_SECONDS, PROCESS_KINDS)
+        run.go_on_until(is_enough, PATIENCE_SECONDS, KINDS)
         findings = run.finish(result)
     result.judge()
     print(result)

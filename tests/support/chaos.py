@@ -53,7 +53,7 @@ def _run(trial: Trial, folder: Path, title: str) -> Result:
     def tell(text: str) -> None:
         print(f"{title}: {text}", flush=True)
 
-    stack = LocalStack(StackOptions(brokers=trial.kafka_brokers, redis=False))
+    stack = LocalStack(StackOptions(brokers=trial.kafka_brokers))
     is_kept = False
     try:
         stack.start()

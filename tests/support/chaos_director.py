@@ -19,6 +19,7 @@ from pathlib import Path
 from broker_cluster import Cluster
 from broker_process import Manner
 from chaos_kafka import KafkaFaults
+from chaos_redis import RedisFaults
 from tamis.admin.local import LocalStack
 
 TICK_SECONDS = 0.05
@@ -40,6 +41,7 @@ _WAITED_FOR = "UnreachableError"
 
 PROCESS_KINDS = ("killed", "killed", "frozen", "frozen", "rolled", "scaled", "twinned")
 KAFKA_KINDS = ("kafka killed", "kafka restarted", "kafka paused")
+REDIS_KINDS = ("redis emptied", "redis silent", "redis damaged")
 """What may be done, each as often as it is named: keys of `Director.kinds`."""
 
 
@@ -69,7 +71,7 @@ class Director:
     manner: Manner = field(default_factory=Manner)
     """Of the processes; each has a seed of its own, made of this one."""
     stack: LocalStack | None = None
-    """Whose Kafka brokers may be touched."""
+    """Whose Kafka brokers and Redis may be touched."""
     counts: Counter[str] = field(default_factory=Counter[str])
     """What was done, by kind."""
     stops: Counter[str] = field(default_factory=Counter[str])
@@ -97,6 +99,12 @@ class Director:
                 "kafka killed": self._kafka.kill,
                 "kafka restarted": self._kafka.restart,
                 "kafka paused": self._kafka.pause,
+            }
+            redis = RedisFaults(self.stack.settings.redis, self.chance)
+            self.kinds |= {
+                "redis emptied": redis.empty,
+                "redis silent": redis.silence,
+                "redis damaged": redis.damage,
             }
 
     def start(self, processes: Sequence[int]) -> None:

@@ -58,6 +58,8 @@ class Result:
     """What the director did, by kind."""
     points: dict[str, int] = dataclasses.field(default_factory=dict[str, int])
     """Deaths and freezes at points of a transaction."""
+    restored: int = 0
+    """Starts from a snapshot."""
     expected: int = 0
     delivered: int = 0
     undelivered: int = 0
@@ -151,6 +153,7 @@ _COLUMNS = {
     "aborts": "aborts",
     "rebalances": "rebalances",
     "restarts": "restarts",
+    "snapshots": "restored",
     "expected": "expected",
     "delivered": "delivered",
     "undelivered": "undelivered",

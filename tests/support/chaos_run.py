@@ -10,7 +10,7 @@ from typing import Self
 
 from broker_cluster import Cluster, Reader, Seen
 from broker_process import Manner
-from chaos_director import KAFKA_KINDS, PROCESS_KINDS, Director
+from chaos_director import KAFKA_KINDS, PROCESS_KINDS, REDIS_KINDS, Director
 from chaos_kafka import lost_groups
 from chaos_load import Load, cast_of
 from chaos_log import write_log
@@ -18,11 +18,11 @@ from chaos_points import ABORTED, FROZEN, KILLED, OPEN, POINTS, Faults
 from chaos_results import ROLLING, Result, Trial
 from oracle import Findings, examine
 from tamis.admin.local import LocalStack
-from tamis.broker.configuration import BrokerSettings
+from tamis.broker.configuration import BrokerSettings, SnapshotSettings
 from tamis.codecs.notification import Notification
 
 FAULTS = Faults(abort_every=50, seconds=30.0)
-KINDS = (*PROCESS_KINDS, *KAFKA_KINDS)
+KINDS = (*PROCESS_KINDS, *KAFKA_KINDS, *REDIS_KINDS)
 DRAIN_SECONDS = 180.0
 _EVERY_SECONDS = 6.0
 """On average, between two disturbances: there must be times of work between those of recovery."""
@@ -30,6 +30,8 @@ _OPEN_SECONDS = 2.0
 _READY_SECONDS = 60.0
 _LOOK_SECONDS = 1.0
 _TELL_SECONDS = 10.0
+_SNAPSHOTS = SnapshotSettings(every_seconds=5, after_changes=20)
+"""So that most starts are from one."""
 _BYTES_A_RATE = 50
 """Of a transaction's events, for each that comes in a second: some half a second's."""
 _POLL_INTERVAL_MS = 15_000
@@ -45,9 +47,10 @@ class Run:
         self, stack: LocalStack, trial: Trial, folder: Path, *, faults: Faults = FAULTS, broken: str = ""
     ) -> None:
         self.trial = trial
-        extra = {"max.poll.interval.ms": _POLL_INTERVAL_MS} if trial.seed % 2 == 0 else {}
+        extra = {"max.poll.interval.ms": str(_POLL_INTERVAL_MS)} if trial.seed % 2 == 0 else {}
         kafka = stack.settings.kafka.model_copy(update={"extra": stack.settings.kafka.extra | extra})
-        settings = stack.settings.model_copy(update={"broker": bounds(trial.rate), "kafka": kafka})
+        sections = {"broker": bounds(trial.rate), "kafka": kafka, "snapshots": _SNAPSHOTS}
+        settings = stack.settings.model_copy(update=sections)
         self.cluster = Cluster(settings, f"{trial.mode}-{trial.seed}{broken}", folder, trial.shards)
         self.casts = cast_of(self.cluster.layout)
         self.subscribers = [name for cast in self.casts for name in cast.everyone]
@@ -175,6 +178,7 @@ class Run:
         result.pauses = told(FROZEN) + director.counts["frozen"]
         result.aborts = told(ABORTED)
         result.rebalances = told('"event": "revoked ') + told('"event": "lost ')
+        result.restored = told("subscriptions from snapshot ")
         result.events = findings.events
         for name in ("expected", "delivered", "undelivered", "retold", "views", "splits"):
             setattr(result, name, getattr(findings, name))
