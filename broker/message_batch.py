@@ -1,7 +1,7 @@
 """Messages of one poll, as decoders take them: by topic, in columns."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Self
 
 import numpy as np
@@ -35,6 +35,11 @@ class MessageBatch:
             for topic, part in by_topic.items()
         ]
         return cls([message for part in by_topic.values() for message in part], parts)
+
+    def unread(self) -> Self:
+        """Without what the messages say: each is refused, and none is looked at."""
+        parts = [replace(part, values=[None] * len(part.offsets)) for part in self.parts]
+        return replace(self, parts=parts)
 
     def __len__(self) -> int:
         return len(self.messages)

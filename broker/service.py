@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 
+from tamis.broker.attempts import Attempts
 from tamis.broker.configuration import Settings
 from tamis.broker.errors import ConflictError, InvalidError, UnreachableError
 from tamis.broker.kafka import KafkaException, admin_client
@@ -92,6 +93,7 @@ class Service:
         self._slot = take_slot(settings.names.group(self._layout.number, shard), slot)
         _LOG.info("shard %d of %d, slot %s", shard, self._layout.shards, self._slot.name)
         try:
+            self._attempts = Attempts(f"{settings.names.group(self._layout.number, shard)}.{self._slot.name}")
             self._log: SubscriptionLog | None = self._started_log()
         except BaseException:
             self._slot.close()
@@ -126,6 +128,7 @@ class Service:
     def close(self) -> None:
         self._kept.snapshots.close(self._log)
         self._close_log()
+        self._attempts.close()
         self._slot.close()
         self._watch.close()
 
@@ -141,7 +144,7 @@ class Service:
         if self._log is None:
             self._log = self._started_log()
         identity = Identity(self._layout, self._shard, self._slot.name)
-        worker = Worker(self._settings, identity, self._log, self._kept)
+        worker = Worker(self._settings, identity, self._log, self._kept, self._attempts)
         self._kept.meters.joins(self._layout)
         try:
             worker.run(lambda: self._must_stop() or self._watch.has_news())

@@ -16,6 +16,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields, replace
 
+from tamis.broker.attempts import Attempts
 from tamis.broker.configuration import Settings
 from tamis.broker.errors import ConflictError
 from tamis.broker.event_source import EventSource, Place
@@ -33,6 +34,7 @@ from tamis.broker.starting_points import StartingPoints
 from tamis.broker.subscription_log import SubscriptionLog
 from tamis.broker.transactions import RebuildError
 from tamis.codecs.event_decoder import EventDecoder
+from tamis.codecs.reasons import Reason, Refusal
 from tamis.codecs.view import View
 
 _LOG = logging.getLogger(__name__)
@@ -94,6 +96,7 @@ class Worker:
         identity: Identity,
         log: SubscriptionLog,
         kept: Kept,
+        attempts: Attempts,
     ) -> None:
         layout, shard, names = identity.layout, identity.shard, settings.names
         topics = sorted(topic for topic in layout.topics if topic != names.subscriptions)
@@ -105,6 +108,7 @@ class Worker:
         self._outlets = kept.outlets
         self._meters = kept.meters
         self._snapshots = kept.snapshots
+        self._attempts = attempts
         self._told = replace(kept.counts)
         self._formats = {topic: section.format() for topic, section in settings.events.items()}
         self._bounds = Bounds(
@@ -135,6 +139,7 @@ class Worker:
             self._log.state.index.maintain(_MAINTENANCE_SECONDS)
             self._snapshots.look(self._log, self._layout, is_writer=self._shipper.has_reported)
             self._tell()
+        self._attempts.end()
 
     def close(self) -> None:
         """Leave the group; what is not committed is aborted by whoever comes under this name next."""
@@ -148,7 +153,7 @@ class Worker:
         self._meters.turn(self._source, messages, self._log.state)
         self._follow_assignment()
         if messages or self._shipper.has_reports:
-            self._process(self._within_bytes(messages), len(messages))
+            self._process(self._careful(self._within_bytes(messages)), len(messages))
         else:
             self._log.drain()
 
@@ -168,11 +173,25 @@ class Worker:
         self._meters.caught_up()
         batch = MessageBatch.of(messages, self._formats)
         bounds = self._bounds.halved(self._pace.failures)
-        step = matched(self._log.state, self._decoder, batch, bounds, self._sent_before(batch))
+        step = self._matched(batch, bounds)
         self._meters.matched()
         self._source.hold_back(batch.messages[step.done :])
         verdicts = self._rejected.after(step.done, step.refusals)
         self._ship(_Task(batch, step, view, bounds, polled, verdicts))
+
+    def _matched(self, batch: MessageBatch, bounds: Bounds) -> Matched:
+        if len(batch) == 1 and self._attempts.is_condemned(batch.messages[0]):
+            step = matched(self._log.state, self._decoder, batch.unread(), bounds)
+            return replace(step, refusals=[Refusal(0, Reason.POISON, 0)])
+        self._attempts.begin(batch.messages)
+        return matched(self._log.state, self._decoder, batch, bounds, self._sent_before(batch))
+
+    def _careful(self, messages: list[Message]) -> list[Message]:
+        """As many as may be tried together, after what a process of this slot died of."""
+        count = self._attempts.harmless(messages)
+        if count < len(messages):
+            self._source.hold_back(messages[count:])
+        return messages[:count]
 
     def _sent_before(self, batch: MessageBatch) -> dict[int, str]:
         """Up to which subscriber the notifications of the messages at some positions went out before."""
@@ -203,6 +222,8 @@ class Worker:
         else:
             self._outlets.took(outlets.values())
             self._source.passed(shipment.ends())
+            if shipment.is_last:
+                self._attempts.passed(shipment.messages)
             self._shipper.shipped()
             self._count(shipment)
             self._meters.reached({place: offset for place, (offset, _) in shipment.ends().items()})
@@ -219,6 +240,7 @@ class Worker:
     def _go_back(self) -> None:
         """To what is committed."""
         self._rest = None
+        self._attempts.end()
         self._shipper.forget()
         self._source.rewind()
 
@@ -235,6 +257,7 @@ class Worker:
         outbox.begin()
         try:
             offsets = self._shipper.ship(shipment, outbox)
+            self._attempts.end()
             if outbox.is_sent(is_hopeless) and outbox.commit(offsets, self._consumer.consumer_group_metadata()):
                 return True
             is_blamed = is_blamed or (bool(outbox.failures) and is_hopeless())

@@ -33,6 +33,8 @@ class Reason(StrEnum):
     BAD_WEIGHT = "bad_weight"
     BAD_ID = "bad_id"
     BAD_TIME = "bad_time"
+    POISON = "poison"
+    """No decoder says this: it is what processes died of."""
 
 
 _WHY = {
@@ -63,6 +65,7 @@ _WHY = {
     Reason.BAD_WEIGHT: "a weight is not finite, or below 0",
     Reason.BAD_ID: "the field that is to be the event's id is missing, or neither a string nor a long",
     Reason.BAD_TIME: "the field that is to be the event's time is missing, or no long, or beyond all times",
+    Reason.POISON: "processes died of it, or hung",
 }
 
 

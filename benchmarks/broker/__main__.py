@@ -16,7 +16,7 @@ from pathlib import Path
 from benchmarks.broker import workload
 from benchmarks.broker.bare import copy
 from benchmarks.broker.latency import PROBE, measure_latency
-from benchmarks.broker.steps import add_rows, no_snapshots, watched
+from benchmarks.broker.steps import add_rows, no_attempts, no_snapshots, watched
 from benchmarks.report import Report
 from tamis.admin.local import LocalStack, StackOptions
 from tamis.broker.configuration import Settings
@@ -135,7 +135,7 @@ def measure_rates(report: Report, settings: Settings, layout: Layout, log: Subsc
         kept = Kept(
             EventDecoder(), counts, Pace(settings.broker.batch_events), Outlets(settings, tuple), no_snapshots(settings)
         )
-        worker = Worker(settings, identity, log, kept)
+        worker = Worker(settings, identity, log, kept, no_attempts())
         watch = Watch(plan.events)
         seconds = Counter()
         with watched(seconds):

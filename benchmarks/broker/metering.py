@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.broker.__main__ import Plan, prepare
-from benchmarks.broker.steps import no_snapshots
+from benchmarks.broker.steps import no_attempts, no_snapshots
 from benchmarks.report import Report
 from tamis.admin.local import LocalStack, StackOptions
 from tamis.broker.configuration import Settings
@@ -117,7 +117,7 @@ def run(settings: Settings, layout: Layout, log: SubscriptionLog, events: int, *
         no_snapshots(settings),
         meters,
     )
-    worker = Worker(settings, Identity(layout, 0, "metering"), log, kept)
+    worker = Worker(settings, Identity(layout, 0, "metering"), log, kept, no_attempts())
     watch = Watch(events, counts)
     done = threading.Event()
     reader = threading.Thread(target=partial(_read, meters, done))

@@ -1,14 +1,17 @@
 """Where a broker's time goes, step by step."""
 
+import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
 from benchmarks.report import Report
 from tamis.broker import worker
+from tamis.broker.attempts import Attempts
 from tamis.broker.configuration import Settings, SnapshotSettings
 from tamis.broker.event_source import EventSource
 from tamis.broker.message_batch import MessageBatch
@@ -33,6 +36,11 @@ STEPS: list[tuple[str, Any, str]] = [
 def no_snapshots(settings: Settings) -> Snapshots:
     """Of a worker that is measured without a Redis."""
     return Snapshots(settings.model_copy(update={"snapshots": SnapshotSettings(enabled=False)}), 0, Meters())
+
+
+def no_attempts() -> Attempts:
+    """Of a slot that nobody had before."""
+    return Attempts("benchmark", Path(tempfile.mkdtemp()))
 
 
 @contextmanager

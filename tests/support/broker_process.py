@@ -13,16 +13,21 @@ import os
 import signal
 import sys
 import threading
+import time
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 from chaos_broken import BROKEN
 from chaos_points import Faults, inject
+from tamis.broker import matching_step, worker
 from tamis.broker.configuration import Settings
 from tamis.broker.errors import BrokerError
 from tamis.broker.logs import configure_logging
+from tamis.broker.message_batch import MessageBatch
 from tamis.broker.service import serve
 
+POISON = b"poison"
 _PR_SET_PDEATHSIG = 1
 
 
@@ -35,6 +40,8 @@ class Manner:
     """One of `BROKEN`, or empty."""
     seed: str = ""
     """Of what it leaves to chance."""
+    poison: str = ""
+    """What messages do to it in which there is `POISON`: kill or hang."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -68,6 +75,21 @@ def die_with(owner: int) -> None:
             sys.exit("Error: started by a process that is gone")
 
 
+def poison(how: str) -> None:
+    """Decoding and matching it is not survived."""
+    real = matching_step.matched
+
+    def matched(state: Any, decoder: Any, batch: MessageBatch, *arguments: Any) -> Any:
+        columns: list[Any] = [part.values for part in batch.parts]
+        if any(POISON in (value or b"") for column in columns for value in column):
+            if how == "kill":
+                os.kill(os.getpid(), signal.SIGKILL)
+            time.sleep(3600)
+        return real(state, decoder, batch, *arguments)
+
+    patch.object(worker, "matched", matched).start()
+
+
 def main() -> None:
     plan = Plan.parse(Path(sys.argv[1]).read_text())
     die_with(plan.owner)
@@ -76,6 +98,8 @@ def main() -> None:
     manner = plan.manner
     if manner.broken:
         BROKEN[manner.broken]()
+    if manner.poison:
+        poison(manner.poison)
     inject(manner.faults, manner.seed, Path(plan.calm))
     stop = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: stop.set())

@@ -15,7 +15,7 @@ from tamis.indexes import create
 
 CASES = reference.cases("decode")
 GOOD = b'{"before":"and behind"}'
-UNMET = {Reason.NO_VALUE, Reason.UNUSABLE_SCHEMA}
+UNMET = {Reason.NO_VALUE, Reason.UNUSABLE_SCHEMA, Reason.POISON}
 """That no bytes alone can bring about."""
 
 

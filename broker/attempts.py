@@ -1,0 +1,159 @@
+"""What a process is at, written down outside of it: so that its successor knows what it died of.
+
+Before messages are decoded, matched and encoded, their places are written to a file that is mapped into memory, and
+then taken out again. It costs microseconds, and the system keeps it whatever becomes of the process. Who finds places
+in the file of its slot knows that its predecessor died, or was ended, in the midst of them. It takes these in parts of
+a hundredth, so that an end that had nothing to do with them costs little; and so on, with the part that it dies of.
+The message that it dies of alone, for the second time, is rejected unread.
+
+What is in the file is no promise: a file that is lost or damaged costs a death more.
+"""
+
+import json
+import logging
+import mmap
+import os
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from tamis.broker.event_source import Place
+from tamis.broker.kafka import Message, offset_of, place_of
+from tamis.broker.slots import state_folder
+
+_SIZE = 64 * 1024
+_DEATHS_MAX = 2
+_PARTS = 100
+_LOG = logging.getLogger(__name__)
+
+Spot = tuple[str, int, int]
+"""A message: topic, partition, offset."""
+
+
+class Attempts:
+    """Of one slot: only its process reads and writes the file."""
+
+    def __init__(self, name: str, folder: Path | None = None) -> None:
+        place = (folder or state_folder()) / "attempts"
+        place.mkdir(parents=True, exist_ok=True)
+        descriptor = os.open(place / name, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        try:
+            os.ftruncate(descriptor, _SIZE)
+            self._memory = mmap.mmap(descriptor, _SIZE)
+        finally:
+            os.close(descriptor)
+        self._suspects: dict[Place, tuple[int, int]] = {}
+        """The first and the last offset of what a predecessor died in, by partition."""
+        self._deaths: dict[Spot, int] = {}
+        """Of messages that were alone when it died."""
+        self._recall()
+
+    def close(self) -> None:
+        """What is in hand stays written down: the process may end because of it."""
+        self._memory.close()
+
+    @property
+    def is_suspicious(self) -> bool:
+        """Whether there is anything to be careful with."""
+        return bool(self._suspects or self._deaths)
+
+    def harmless(self, messages: Sequence[Message]) -> int:
+        """How many of the first messages may be taken together: those before the first suspect, or a part of these."""
+        if not self.is_suspicious or not messages:
+            return len(messages)
+        first = self._part(messages[0])
+        for count, message in enumerate(messages):
+            part = self._part(message)
+            if (part > 0) != (first > 0) or (part > 0 and count >= min(first, part)):
+                return max(1, count)
+        return len(messages)
+
+    def is_condemned(self, message: Message) -> bool:
+        """Whether it is not to be tried again."""
+        return bool(self._deaths) and self._deaths.get(_spot(message), 0) >= _DEATHS_MAX
+
+    def begin(self, messages: Sequence[Message]) -> None:
+        """These are in hand from now on."""
+        self._write(messages)
+
+    def end(self) -> None:
+        """They did no harm: what comes now is Kafka's affair."""
+        if self.is_suspicious:
+            self._write(())
+        else:
+            self._memory[0] = 0
+
+    def passed(self, messages: Iterable[Message]) -> None:
+        """They are committed, and will not come again."""
+        if not self.is_suspicious:
+            return
+        for message in messages:
+            place, offset = place_of(message), offset_of(message)
+            self._deaths.pop(_spot(message), None)
+            if offset >= self._suspects.get(place, (0, offset + 1))[1]:
+                del self._suspects[place]
+        self._write(())
+
+    def _part(self, message: Message) -> int:
+        """With how many others it may be tried, itself included; 0 if it is no suspect."""
+        if _spot(message) in self._deaths:
+            return 1
+        first, last = self._suspects.get(place_of(message), (0, -1))
+        return max(1, (last - first + 1) // _PARTS) if first <= offset_of(message) <= last else 0
+
+    def _recall(self) -> None:
+        """Make of what a predecessor left what there is to be careful with."""
+        end = self._memory.find(b"\0")
+        if end <= 0:
+            return
+        try:
+            told: dict[str, Any] = json.loads(self._memory[:end])
+            spots = [(str(topic), int(partition), int(offset)) for topic, partition, offset in told["now"]]
+            for topic, partition, first, last in told["suspects"]:
+                self._suspects[str(topic), int(partition)] = int(first), int(last)
+            for topic, partition, offset, deaths in told["deaths"]:
+                self._deaths[str(topic), int(partition), int(offset)] = int(deaths)
+        except (ValueError, TypeError, KeyError, RecursionError):
+            _LOG.warning("what this slot was at last cannot be read")
+            self._suspects.clear()
+            self._deaths.clear()
+            return
+        if told.get("alone") and spots:
+            (spot,) = spots[:1]
+            self._deaths[spot] = self._deaths.get(spot, 0) + 1
+            told_of = f"{spot[0]} [{spot[1]}] {spot[2]}"
+            if self._deaths[spot] >= _DEATHS_MAX:
+                _LOG.error("this slot died %d times of %s alone: it will be rejected", self._deaths[spot], told_of)
+            else:
+                _LOG.warning("this slot died in the midst of %s: trying it once more, alone", told_of)
+        elif spots:
+            for place in {(topic, partition) for topic, partition, _ in spots}:
+                offsets = [offset for *there, offset in spots if tuple(there) == place]
+                self._suspects[place] = min(offsets), max(offsets)
+            _LOG.warning("this slot died in the midst of a batch: trying it in small parts")
+        self._write(())
+
+    def _write(self, messages: Sequence[Message]) -> None:
+        """Of a batch the first and the last message of each partition are enough."""
+        ends: dict[Place, list[int]] = {}
+        for message in messages:
+            place, offset = place_of(message), offset_of(message)
+            ends.setdefault(place, [offset, offset])[1] = offset
+        now = [[*place, offset] for place, pair in ends.items() for offset in dict.fromkeys(pair)]
+        told = {
+            "now": now,
+            "alone": len(messages) == 1,
+            "suspects": [[*place, *pair] for place, pair in self._suspects.items()],
+            "deaths": [[*spot, deaths] for spot, deaths in self._deaths.items()],
+        }
+        text = json.dumps(told).encode() + b"\0"
+        if len(text) > _SIZE:  # of very many partitions: then nothing is known
+            text = b"\0"
+        # The first byte last: who dies in between leaves nothing that could be taken for something.
+        self._memory[0] = 0
+        self._memory[1 : len(text)] = text[1:]
+        self._memory[0] = text[0]
+
+
+def _spot(message: Message) -> Spot:
+    return *place_of(message), offset_of(message)

@@ -1,0 +1,90 @@
+"""What a successor makes of what a process was at when it died."""
+
+import random
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tamis.broker.attempts import Attempts
+
+
+@dataclass(frozen=True)
+class Sent:
+    """As much of a message as is asked for."""
+
+    at: int
+    place: int = 0
+
+    def topic(self) -> str:
+        return "events"
+
+    def partition(self) -> int:
+        return self.place
+
+    def offset(self) -> int:
+        return self.at
+
+
+def messages(count: int, first: int = 0, place: int = 0) -> list[Any]:
+    return [Sent(first + number, place) for number in range(count)]
+
+
+def attempts(folder: Path) -> Attempts:
+    return Attempts("slot", folder)
+
+
+def test_who_ended_with_nothing_in_hand_leaves_no_suspicion(tmp_path: Path) -> None:
+    one = attempts(tmp_path)
+    one.begin(messages(10))
+    one.end()
+    other = attempts(tmp_path)
+    assert not other.is_suspicious
+    assert other.harmless(messages(10)) == 10
+
+
+def test_a_batch_is_tried_in_parts_of_a_hundredth_and_what_comes_before_it_as_a_whole(tmp_path: Path) -> None:
+    attempts(tmp_path).begin(messages(1000, first=50))
+    successor = attempts(tmp_path)
+    assert successor.harmless(messages(2000)) == 50
+    assert successor.harmless(messages(1000, first=50)) == 10
+    assert successor.harmless(messages(10, first=5000)) == 10
+    assert successor.harmless(messages(10, first=60, place=1)) == 10, "another partition"
+    successor.passed(messages(1000, first=50))
+    assert not successor.is_suspicious
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_whatever_kills_is_found_and_nothing_else(tmp_path: Path, seed: int) -> None:
+    chance = random.Random(seed)
+    count = chance.randrange(1, 3000)
+    deadly = set(chance.sample(range(count), chance.randrange(0, min(4, count) + 1)))
+    log: list[Any] = [Sent(number // 2, number % 2) for number in range(count)]
+    done, rejected, deaths = 0, set[int](), 0
+    while done < count:
+        process = attempts(tmp_path / "state")
+        while done < count:
+            batch = log[done : done + chance.randrange(1, 1000)]
+            batch = batch[: process.harmless(batch)]
+            if len(batch) == 1 and process.is_condemned(batch[0]):
+                rejected.add(done)
+            else:
+                process.begin(batch)
+                if deadly & set(range(done, done + len(batch))):
+                    deaths += 1
+                    break
+                process.end()
+            process.passed(batch)
+            done += len(batch)
+    assert rejected == deadly
+    assert deaths <= 6 * len(deadly)
+
+
+@pytest.mark.parametrize(
+    "content", [b"rubbish\0", b"[]\0", b'{"now": 3}\0', b"\xff" * 100 + b"\0", b'{"now": [], "a": 1}\0']
+)
+def test_a_file_that_says_nothing_is_no_suspicion(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "attempts").mkdir()
+    (tmp_path / "attempts" / "slot").write_bytes(content)
+    assert not attempts(tmp_path).is_suspicious
