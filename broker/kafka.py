@@ -261,15 +261,26 @@ def is_impaired(topic: TopicDescription) -> bool:
 
 def end_offsets(admin: AdminClient, topic: str, partitions: Iterable[int]) -> dict[int, int]:
     """The high watermarks: whatever was acknowledged before is below. KafkaException if one cannot be told."""
-    latest = {TopicPartition(topic, partition): LATEST for partition in partitions}
-    futures = admin.list_offsets(
-        latest, isolation_level=IsolationLevel.READ_UNCOMMITTED, request_timeout=_ADMIN_SECONDS
-    )
+    return _listed(admin, topic, partitions, LATEST)
+
+
+def first_offsets(admin: AdminClient, topic: str, partitions: Iterable[int]) -> dict[int, int]:
+    """Where partitions begin. KafkaException if one cannot be told."""
+    return _listed(admin, topic, partitions, EARLIEST)
+
+
+def _listed(admin: AdminClient, topic: str, partitions: Iterable[int], which: OffsetSpec) -> dict[int, int]:
+    asked = {TopicPartition(topic, partition): which for partition in partitions}
+    futures = admin.list_offsets(asked, isolation_level=IsolationLevel.READ_UNCOMMITTED, request_timeout=_ADMIN_SECONDS)
     try:
-        return {place.partition: future.result().offset for place, future in futures.items()}
+        found = {place.partition: future.result().offset for place, future in futures.items()}
     except KafkaException:
         learn_leaders(admin, topic)
         raise
+    # A leader that is new, and does not know yet, says so by a number that is no offset, and without an error.
+    if min(found.values(), default=0) < 0:
+        raise KafkaException(KafkaError(KafkaError.LEADER_NOT_AVAILABLE, "a leader does not know its log yet"))
+    return found
 
 
 def learn_leaders(admin: AdminClient, topic: str) -> None:

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from tamis.broker.configuration import Settings
 from tamis.broker.frozen_state import about_of
-from tamis.broker.kafka import EARLIEST, AdminClient, IsolationLevel, KafkaException, TopicPartition, end_offsets
+from tamis.broker.kafka import AdminClient, KafkaException, end_offsets, first_offsets
 from tamis.broker.redis import RedisError, connect
 from tamis.broker.slots import state_folder
 from tamis.broker.snapshot_store import Advance, Generation, SnapshotStore
@@ -29,7 +29,6 @@ SECONDS = 2.0
 """For so long one command of Redis may take."""
 _FETCHING_SECONDS = 60.0
 """For all of a generation: who has not got it by then reads the log."""
-_ADMIN_SECONDS = 10.0
 _UNSEEN_RETENTION_MS = 24 * 60 * 60 * 1000
 """Kafka's own default, where the topic's configuration may not be seen."""
 _MARGIN = 0.9
@@ -74,10 +73,7 @@ def extent_of(settings: Settings, admin: AdminClient, layout: Layout, shard: int
     """KafkaException if Kafka does not tell."""
     topic = settings.names.subscriptions
     partitions = [number for number in range(layout.partitions) if number % layout.shards == shard]
-    asked = {TopicPartition(topic, number): EARLIEST for number in partitions}
-    futures = admin.list_offsets(asked, isolation_level=IsolationLevel.READ_UNCOMMITTED, request_timeout=_ADMIN_SECONDS)
-    lows = {place.partition: future.result().offset for place, future in futures.items()}
-    ends = end_offsets(admin, topic, partitions)
+    lows, ends = first_offsets(admin, topic, partitions), end_offsets(admin, topic, partitions)
     return Extent(layout, shard, layout.topics[topic], lows, ends, lifetime(settings, admin))
 
 

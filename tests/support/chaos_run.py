@@ -150,6 +150,7 @@ class Run:
         if not self.director.run(seconds, is_left):
             result.trouble = f"not all events were matched in {seconds:g} s"
             self.director.ask_where()
+            self.director.end()  # else what is examined changes under our eyes
         self.reader.wait_until_done()
         findings = examine(self.cluster, self.reader.seen)
         self._fill(result, findings)
