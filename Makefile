@@ -65,7 +65,7 @@ fuzz: $(FUZZED)/built ## look for inputs that break promises, FUZZ_SECONDS=600 f
 installed: $(VENV)/$(LISTING) ## put this tree into .venv as users get it, by way of a source distribution and a wheel
 	PIP_CONSTRAINT=$(CURDIR)/constraints.txt $(BIN)/python -m build --quiet --outdir dist .
 	$(BIN)/python $(PIP) --force-reinstall --no-deps dist/*.whl
-	$(BIN)/python $(PIP) "$$(echo dist/*.whl)[local,registry]"
+	$(BIN)/python $(PIP) "$$(echo dist/*.whl)[local,registry,spark]"
 	@touch $(VENV)/built
 
 bench: build ## measure what docs/benchmarks.md tells; downloads Kafka once more
@@ -93,7 +93,7 @@ format: build ## let ruff put the sources in shape
 pin: ## choose the newest versions of everything, into constraints.txt
 	$(PYTHON) -m venv --clear $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet --group dev --group fuzz --group peers --group plots --editable '.[local,registry]'
+	$(BIN)/python -m pip install --quiet --group dev --group fuzz --group peers --group plots --editable '.[local,registry,spark]'
 	{ sed -n 1p constraints.txt; $(BIN)/python -m pip freeze --all --exclude-editable; } > $(VENV)/constraints.txt
 	mv $(VENV)/constraints.txt constraints.txt
 
@@ -109,7 +109,7 @@ $(VENV)/ready: pyproject.toml constraints.txt
 	@touch $@
 
 $(VENV)/built: $(VENV)/ready CMakeLists.txt $(COMPILED) $(VENV)/$(LISTING)
-	$(BIN)/python $(PIP) --no-build-isolation --editable '.[local,registry]'
+	$(BIN)/python $(PIP) --no-build-isolation --editable '.[local,registry,spark]'
 	@touch $@
 
 %/$(LISTING): | %/ready
