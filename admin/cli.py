@@ -31,6 +31,7 @@ COMMANDS = {
     "rejected": Entry("tamis.admin.commands.rejected", "See the input that was not understood."),
     "undelivered": Entry("tamis.admin.commands.undelivered", "See and send what a subscriber's topic did not take."),
     "explain": Entry("tamis.admin.commands.explain", "Tell why an expression matches an event, or why not."),
+    "archive": Entry("tamis.admin.commands.archive", "Keep every event for good, in a table, by Spark."),
     "lag": Entry("tamis.admin.commands.lag", "Tell how many events wait, and who has their partitions."),
     "stats": Entry("tamis.admin.commands.stats", "Count subscriptions, what topics hold, and what was rejected."),
     "doctor": Entry("tamis.admin.commands.doctor", "Look for what is wrong, or will be, and tell how to mend it."),

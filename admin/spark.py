@@ -11,7 +11,7 @@ from tamis.admin.errors import UsageError
 from tamis.admin.session import Session
 
 if TYPE_CHECKING:
-    from tamis.spark_sink.session import SparkOptions, SparkSession
+    from tamis.spark_sink.session import Spark, SparkOptions
 
 Master = Annotated[
     str | None, typer.Option("--master", metavar="URL", help="Of a Spark cluster; default: embedded, on all cores.")
@@ -40,9 +40,7 @@ def spark_options(session: Session, master: str | None, conf: list[str] | None) 
 
 
 @contextmanager
-def spark(
-    session: Session, name: str, master: str | None = None, conf: list[str] | None = None
-) -> Iterator["SparkSession"]:
+def spark(session: Session, name: str, master: str | None = None, conf: list[str] | None = None) -> Iterator["Spark"]:
     """A Spark session for as long as the block lasts. StackError if there is no Java for it."""
     options = spark_options(session, master, conf)
     from tamis.admin.local.java import find_java

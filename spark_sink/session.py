@@ -5,21 +5,22 @@ process, or `spark-submit`, whose word on all of this counts: then nothing is se
 """
 
 import importlib.metadata
+import logging
 import os
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from typing import IO, TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, TypeAlias
 
 from tamis.broker.errors import BrokerError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["EMBEDDED", "SparkError", "SparkOptions", "SparkSession", "packages", "settings", "spark_session"]
-
+Spark: TypeAlias = "SparkSession"
+"""For layers that do not import PySpark."""
 EMBEDDED = "local[*]"
 _SCALA = "2.13"
 _LOOPBACK = "127.0.0.1"
@@ -39,8 +40,9 @@ _HERE = {
     "spark.driver.bindAddress": _LOOPBACK,
     "spark.driver.host": _LOOPBACK,
     "spark.ui.enabled": "false",
-    # How many tasks read a Delta table's log: the default, 50, is meant for a cluster.
+    # How many tasks read a Delta table's log, and share what is sorted out: 50 and 200 are meant for clusters.
     "spark.databricks.delta.snapshotPartitions": "2",
+    "spark.sql.shuffle.partitions": "16",
 }
 
 
@@ -101,6 +103,7 @@ def spark_session(name: str, options: SparkOptions | None = None) -> Iterator["S
         return
     options = options or SparkOptions()
     _set_environment(options)
+    logging.getLogger("py4j").setLevel(logging.WARNING)  # it tells of each call
     with tempfile.TemporaryFile() as said:
         session = _started(name, options, None if options.is_verbose else said)
         try:
