@@ -2,11 +2,13 @@
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from tamis.broker.configuration import Settings
+from tamis.broker.errors import UnreachableError
 from tamis.spark_sink.archive_place import Place
 from tamis.spark_sink.archive_plan import Plan, plan, topics_of
 from tamis.spark_sink.archive_progress import Heard, Progress
@@ -21,6 +23,8 @@ if TYPE_CHECKING:
 
 _LOG = logging.getLogger(__name__)
 _LOOK_SECONDS = 30.0
+_AGAIN_SECONDS = 5.0
+_POLL_SECONDS = 0.2
 _NAMED_MAX = 5
 
 
@@ -66,20 +70,38 @@ class Archiver:
         with self._place.locked(), Heard(self._spark, progress) as heard:
             make(self._spark, self._place)
             writer = Writer(self._spark, self._place)
+            planned = self._planned()
             lost = 0
             while True:
-                planned = self._planned()
                 lost += sum(each.offset - each.missing_from for each in planned.losses)
                 heard.expect(planned.starts, planned.waiting)
                 watch = _Watch(self._settings, self._wanted, planned)
-                Stream(self._spark, self._settings, planned, writer, self._wanted.pace).run(stopping, watch.is_over)
-                if self._wanted.pace.seconds is None or stopping():
+                stream = Stream(self._spark, self._settings, planned, writer, self._wanted.pace)
+                if self._is_once:
+                    stream.run(stopping, watch.is_over)
                     break
-                _LOG.info("Topics have changed: they are looked at anew.")
+                with _tolerated():
+                    stream.run(stopping, watch.is_over)
+                following = self._followed(stopping)
+                if following is None:
+                    break
+                planned = following
             heard.wait()
         logs = planned.topics.logs
         seconds = round(time.monotonic() - began, 3)
         return Done(heard.records, heard.batches, seconds, len(planned.topics.facts), len(logs), lost)
+
+    @property
+    def _is_once(self) -> bool:
+        return self._wanted.pace.seconds is None
+
+    def _followed(self, stopping: Callable[[], bool]) -> Plan | None:
+        """The next plan, once Kafka tells what there is; None if it is to stop."""
+        while not stopping():
+            with _tolerated():
+                return self._planned()
+            _wait(stopping, _AGAIN_SECONDS)
+        return None
 
     def _planned(self) -> Plan:
         """What begins, or is lost, is noted before anything is read beyond it."""
@@ -108,6 +130,21 @@ def _told(losses: "list[Beginning]") -> str:
     return ", ".join(named) + (f" and more in {more} other partitions" if more > 0 else "")
 
 
+@contextmanager
+def _tolerated() -> Iterator[None]:
+    """A Kafka that does not answer is none to stop for, once it has: whoever archives on and on asks again."""
+    try:
+        yield
+    except UnreachableError as error:
+        _LOG.warning("%s", error)
+
+
+def _wait(stopping: Callable[[], bool], seconds: float) -> None:
+    until = time.monotonic() + seconds
+    while not stopping() and time.monotonic() < until:
+        time.sleep(_POLL_SECONDS)
+
+
 class _Watch:
     """Looks now and then whether there are the topics, and the partitions, that were planned with."""
 
@@ -122,5 +159,8 @@ class _Watch:
         if self._wanted.pace.seconds is None or time.monotonic() < self._next:
             return False
         self._next = time.monotonic() + _LOOK_SECONDS
-        topics = topics_of(self._settings, notifications=self._wanted.notifications)
+        try:
+            topics = topics_of(self._settings, notifications=self._wanted.notifications)
+        except UnreachableError:
+            return False  # the stream itself will tell, if that lasts
         return frozenset(log.slice for log in topics.logs) != self._places

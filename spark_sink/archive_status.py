@@ -11,6 +11,7 @@ from tamis.broker.topic_facts import TopicFacts
 from tamis.spark_sink.archive_place import Place
 from tamis.spark_sink.archive_plan import Log, Topics, compacted_to, first_not_before, topics_of
 from tamis.spark_sink.archive_tables import Beginning, Slice, beginnings_of, next_offsets, read, require
+from tamis.spark_sink.frames import frame_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -183,7 +184,7 @@ def _counted(spark: "SparkSession", place: Place, suspects: list[Beginning]) -> 
     if not suspects:
         return {}
     rows = [(*each.slice, each.offset, each.compacted_to) for each in suspects]
-    ranges = spark.createDataFrame(rows, "topic_id string, partition int, begins long, ends long").distinct()
+    ranges = frame_of(spark, rows, "topic_id string, partition int, begins long, ends long").distinct()
     records = read(spark, place.records).where(functions.col("topic").isin(sorted({each.topic for each in suspects})))
     counts = (
         records.join(functions.broadcast(ranges), ["topic_id", "partition"])

@@ -20,6 +20,7 @@ from tamis.broker.lag_ends import Place
 from tamis.spark_sink.archive_plan import Plan, ids_now
 from tamis.spark_sink.archive_tables import Writer, records_schema
 from tamis.spark_sink.errors import ArchiveError, LostError
+from tamis.spark_sink.frames import frame_of
 from tamis.spark_sink.java_client import java_properties
 
 if TYPE_CHECKING:
@@ -98,7 +99,7 @@ def _with_ids(spark: "SparkSession", stream: "DataFrame", ids: Mapping[str, str]
     from pyspark.sql import functions
 
     if len(ids) > _MAP_MAX:
-        table = spark.createDataFrame(list(ids.items()), "topic string, topic_id string")
+        table = frame_of(spark, ids.items(), "topic string, topic_id string")
         return stream.join(functions.broadcast(table), "topic")
 
     def or_else(rest: "Column", one: tuple[str, str]) -> "Column":

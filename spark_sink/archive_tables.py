@@ -12,11 +12,13 @@ import json
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from tamis.broker.errors import MissingError
 from tamis.spark_sink.archive_place import Place
 from tamis.spark_sink.errors import ArchiveError, OvertakenError
+from tamis.spark_sink.frames import frame_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -169,7 +171,7 @@ class Writer:
         now = time.time_ns() // 1_000_000
         self.term = max(now, 0 if newest is None else newest.term + 1)
         self._number = 0
-        self._write(spark.createDataFrame([], records_schema()), Commit(self.term, 0, None))
+        self._write(read(spark, place.records).where("false"), Commit(self.term, 0, None))
         self.require_own()
 
     def append(self, records: "DataFrame", nexts: Mapping[Slice, int]) -> None:
@@ -244,13 +246,14 @@ class Beginning:
 
 
 def add_beginnings(spark: "SparkSession", place: Place, beginnings: Iterable[Beginning]) -> None:
-    from datetime import UTC, datetime
-
-    now = datetime.now(UTC)
+    now = datetime.now(UTC).isoformat()
     rows = [(b.topic, *b.slice, now, b.offset, b.missing_from, b.compacted_to) for b in beginnings]
     if rows:
-        frame = spark.createDataFrame(rows, beginnings_schema())
-        frame.coalesce(1).write.format("delta").mode("append").save(place.beginnings)
+        columns = (
+            "topic string, topic_id string, partition int, at timestamp, offset long, missing_from long, "
+            "compacted_to long"
+        )
+        frame_of(spark, rows, columns).write.format("delta").mode("append").save(place.beginnings)
 
 
 def beginnings_of(spark: "SparkSession", place: Place) -> list[Beginning]:

@@ -13,6 +13,7 @@ from tamis.spark_sink.archive_place import Place
 from tamis.spark_sink.archive_plan import Topics, topics_of
 from tamis.spark_sink.archive_stream import assigned, by_topic, kafka_options
 from tamis.spark_sink.archive_tables import Slice, next_offsets, read, require
+from tamis.spark_sink.frames import frame_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -102,7 +103,7 @@ def _counted(spark: "SparkSession", place: Place, nexts: Mapping[Slice, int]) ->
 
 def _bounds(spark: "SparkSession", nexts: Mapping[Slice, int]) -> "DataFrame":
     rows = [(*which, offset) for which, offset in nexts.items()]
-    return spark.createDataFrame(rows, "topic_id string, partition int, next long")
+    return frame_of(spark, rows, "topic_id string, partition int, next long")
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +140,8 @@ def _compared(
         .option("failOnDataLoss", "false")  # what goes while it is read does so before its turn, and is none to compare
         .load()
     )
-    ranges = spark.createDataFrame(
+    ranges = frame_of(
+        spark,
         [
             (topic, *slices[topic, partition], start, ends[topic, partition])
             for (topic, partition), start in starts.items()

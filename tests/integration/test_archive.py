@@ -1,7 +1,10 @@
 """The archive, on a real Kafka and a real Spark: one session, small, for all of it."""
 
 import json
+import logging
+import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -85,7 +88,7 @@ def archived(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
-) -> Archived:
+) -> Iterator[Archived]:
     folder = tmp_path / "archive"
     cluster = make_brokered(archive=ArchiveSettings())
     monkeypatch.setenv("TAMIS_KAFKA__BOOTSTRAP_SERVERS", cluster.settings.kafka.bootstrap_servers)
@@ -93,7 +96,10 @@ def archived(
     monkeypatch.setenv("TAMIS_ARCHIVE__PATH", str(folder))
     tamis = Command.__new__(Command)
     tamis._capture, tamis.said = capsys, ""
-    return Archived(cluster, tamis, folder)
+    root = logging.getLogger()
+    before = root.handlers[:], root.level
+    yield Archived(cluster, tamis, folder)
+    root.handlers[:], root.level = before  # commands log, as services do
 
 
 def test_what_is_committed_is_there_once_however_often_it_is_archived(archived: Archived) -> None:
@@ -175,6 +181,25 @@ def test_an_older_archiver_that_goes_on_adds_nothing(archived: Archived, spark: 
     newer.append(rows.limit(1), nexts)
     newer.require_own()
     assert spark.read.format("delta").load(place.records).count() == before + 1
+
+
+def test_an_older_archiver_that_is_in_the_midst_of_a_commit_does_not_finish_it(archived: Archived, spark: Any) -> None:
+    """As one does whose process was killed while Spark's own one goes on for a moment."""
+    archived.send("a")
+    archived.once()
+    place = Place.at(str(archived.folder))
+    older = Writer(spark, place)
+    rows = spark.read.format("delta").load(place.records)
+    slow = rows.where("java_method('java.lang.Thread', 'sleep', 6000L) is not null")
+    before, nexts = rows.count(), next_offsets(spark, place)
+    with ThreadPoolExecutor(1) as pool:
+        writing = pool.submit(older.append, slow, nexts)
+        time.sleep(2)
+        newer = Writer(spark, place)
+        assert not writing.done()
+        assert "CONCURRENT_TRANSACTION" in str(writing.exception())
+    assert spark.read.format("delta").load(place.records).count() == before
+    newer.require_own()
 
 
 def test_a_second_archiver_of_this_machine_is_refused(archived: Archived) -> None:
