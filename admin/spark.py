@@ -1,6 +1,7 @@
 """What commands that run on Spark have in common: their options, and the session that comes of them."""
 
 import importlib.util
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated
@@ -47,6 +48,7 @@ def spark(session: Session, name: str, master: str | None = None, conf: list[str
     from tamis.spark_sink.session import spark_session
 
     find_java()
-    session.say("Starting Spark ...")
+    if sys.stderr.isatty():
+        session.say("Starting Spark ...")
     with spark_session(name, options) as started:
         yield started

@@ -71,6 +71,8 @@ def status(spark: "SparkSession", settings: Settings, place: Place, *, notificat
     stored = _stored(spark, place)
     begun = beginnings_of(spark, place)
     names = {each.slice: each.topic for each in begun}
+    of_subscribers = settings.names.notifications("")
+    notifications = notifications or any(topic.startswith(of_subscribers) for topic in names.values())
     topics = topics_of(settings, notifications=notifications)
     logs = {log.slice: log for log in topics.logs}
     names |= {log.slice: log.topic for log in topics.logs}

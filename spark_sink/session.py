@@ -14,7 +14,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import IO, TYPE_CHECKING, TypeAlias
 
-from tamis.broker.errors import BrokerError
+from tamis.broker.errors import UnreachableError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -46,8 +46,8 @@ _HERE = {
 }
 
 
-class SparkError(BrokerError):
-    """Spark cannot be used as it is."""
+class SparkError(UnreachableError):
+    """Spark does not start, or has ended."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +95,7 @@ def spark_session(name: str, options: SparkOptions | None = None) -> Iterator["S
 
     SparkError if there can be none, with what Spark said about it.
     """
+    from py4j.protocol import Py4JNetworkError
     from pyspark.sql import SparkSession
 
     active = SparkSession.getActiveSession()
@@ -103,11 +104,18 @@ def spark_session(name: str, options: SparkOptions | None = None) -> Iterator["S
         return
     options = options or SparkOptions()
     _set_environment(options)
-    logging.getLogger("py4j").setLevel(logging.WARNING)  # it tells of each call
+    if not options.is_verbose:
+        # It tells of each call, and of each error that whoever called is told of anyway.
+        logging.getLogger("py4j").setLevel(logging.CRITICAL)
     with tempfile.TemporaryFile() as said:
         session = _started(name, options, None if options.is_verbose else said)
         try:
             yield session
+        except (Py4JNetworkError, ConnectionError) as error:
+            raise SparkError(
+                f"Spark's Java process has ended in the midst of it: {_last_lines(said) or error}\nIf it was short of "
+                "memory, give it more: --conf spark.driver.memory=4g"
+            ) from error
         finally:
             with suppress(Exception):  # Java may have ended before: then there is nothing left to stop
                 session.stop()

@@ -3,7 +3,7 @@
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Self
@@ -256,9 +256,9 @@ def _archived(
 
         notifications, accept_loss = wanted
         archiver = Archiver(started, settings, place, Wanted(pace, notifications, accept_loss))
-        with _stopped_by_signals() as (stopping, was_interrupted), _Shown(session) as shown:
-            done = archiver.run(stopping, shown)
-        if was_interrupted() and pace.seconds is None:
+        with _stopped_by_signals() as stop, _Shown(session) as shown:
+            done = archiver.run(stop.is_set, shown)
+        if stop.is_set() and pace.seconds is None:
             raise KeyboardInterrupt
     return done
 
@@ -275,8 +275,8 @@ def _place(session: Session, path: str | None) -> "Place":
 
 
 @contextmanager
-def _stopped_by_signals() -> Iterator[tuple[Callable[[], bool], Callable[[], bool]]]:
-    """Whether SIGTERM or Ctrl-C came, and a second one ends the process at once: nothing is lost by that either."""
+def _stopped_by_signals() -> Iterator[threading.Event]:
+    """It is set by SIGTERM or Ctrl-C; a second one ends the process at once, and nothing is lost by that either."""
     stop = threading.Event()
 
     def end(number: int, _frame: object) -> None:
@@ -289,7 +289,7 @@ def _stopped_by_signals() -> Iterator[tuple[Callable[[], bool], Callable[[], boo
         for number in numbers:
             signal.signal(number, end)
     try:
-        yield stop.is_set, stop.is_set
+        yield stop
     finally:
         if threading.current_thread() is threading.main_thread():
             for number, handler in before.items():
