@@ -65,7 +65,7 @@ fuzz: $(FUZZED)/built ## look for inputs that break promises, FUZZ_SECONDS=600 f
 installed: $(VENV)/$(LISTING) ## put this tree into .venv as users get it, by way of a source distribution and a wheel
 	PIP_CONSTRAINT=$(CURDIR)/constraints.txt $(BIN)/python -m build --quiet --outdir dist .
 	$(BIN)/python $(PIP) --force-reinstall --no-deps dist/*.whl
-	$(BIN)/python $(PIP) "$$(echo dist/*.whl)[local,registry]"
+	$(BIN)/python $(PIP) "$$(echo dist/*.whl)[local,registry,spark]"
 	@touch $(VENV)/built
 
 bench: build ## measure what docs/benchmarks.md tells; downloads Kafka once more
@@ -80,8 +80,10 @@ bench: build ## measure what docs/benchmarks.md tells; downloads Kafka once more
 	$(BIN)/python -m benchmarks.broker.metering
 	$(BIN)/python -m benchmarks.fan_out
 	$(BIN)/python -m benchmarks.bad_topics
+	$(BIN)/python -m benchmarks.archive --download
 	$(BIN)/python -m benchmarks.ps_tree
 	$(BIN)/python -m benchmarks.matching
+	$(BIN)/python -m benchmarks.replay
 	$(BIN)/python -m benchmarks.peers
 	$(BIN)/python -m benchmarks.papers.ps_tree_2018 --fresh --publish
 	$(BIN)/python -m benchmarks.local_stack --download
@@ -93,7 +95,7 @@ format: build ## let ruff put the sources in shape
 pin: ## choose the newest versions of everything, into constraints.txt
 	$(PYTHON) -m venv --clear $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet --group dev --group fuzz --group peers --group plots --editable '.[local,registry]'
+	$(BIN)/python -m pip install --quiet --group dev --group fuzz --group peers --group plots --editable '.[local,registry,spark]'
 	{ sed -n 1p constraints.txt; $(BIN)/python -m pip freeze --all --exclude-editable; } > $(VENV)/constraints.txt
 	mv $(VENV)/constraints.txt constraints.txt
 
@@ -109,7 +111,7 @@ $(VENV)/ready: pyproject.toml constraints.txt
 	@touch $@
 
 $(VENV)/built: $(VENV)/ready CMakeLists.txt $(COMPILED) $(VENV)/$(LISTING)
-	$(BIN)/python $(PIP) --no-build-isolation --editable '.[local,registry]'
+	$(BIN)/python $(PIP) --no-build-isolation --editable '.[local,registry,spark]'
 	@touch $@
 
 %/$(LISTING): | %/ready

