@@ -80,7 +80,6 @@ bench: build ## measure what docs/benchmarks.md tells; downloads Kafka once more
 	$(BIN)/python -m benchmarks.broker.metering
 	$(BIN)/python -m benchmarks.fan_out
 	$(BIN)/python -m benchmarks.bad_topics
-	$(BIN)/python -m benchmarks.archive --download
 	$(BIN)/python -m benchmarks.ps_tree
 	$(BIN)/python -m benchmarks.matching
 	$(BIN)/python -m benchmarks.replay

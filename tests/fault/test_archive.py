@@ -23,7 +23,7 @@ from tamis.broker.topics import Wanted, create
 pytestmark = pytest.mark.timeout(900)
 EVENTS = 20_000
 BATCH = 4_000
-KILLS = 3
+KILLS = 2
 
 
 @pytest.fixture(scope="module")
