@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from tamis.broker.configuration import Settings
 from tamis.broker.errors import UnreachableError
+from tamis.broker.judgement import InvalidRecord
 from tamis.broker.kafka import (
     LOG_WENT_BACK,
     KafkaException,
@@ -27,7 +28,7 @@ from tamis.broker.kafka import (
 )
 from tamis.broker.metrics import Meters
 from tamis.broker.reading import BEGINNING
-from tamis.broker.subscription_state import InvalidRecord, SubscriptionState
+from tamis.broker.subscription_state import SubscriptionState
 from tamis.broker.topic_watch import TopicWatch
 from tamis.broker.transactions import is_forbidden, last_word
 from tamis.codecs.layout import Layout

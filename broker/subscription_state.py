@@ -4,30 +4,19 @@ The state is a function of the records applied and of the layout's limits, and o
 which partitions came, nor of how records were cut into batches.
 """
 
-from collections.abc import Container, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
-from tamis.broker.partitions import partition_of
+from tamis.broker.judgement import InvalidRecord, Judgement, judged
 from tamis.codecs.formats import NotificationFormat
 from tamis.codecs.layout import Layout
 from tamis.codecs.subscription_columns import SubscriptionColumns
-from tamis.codecs.subscription_reader import read_subscriptions
 from tamis.codecs.subscription_table import SubscriptionTable
-from tamis.indexes import create, parse_many
+from tamis.indexes import create
 from tamis.indexes.columnar import Expressions
 from tamis.indexes.expressions import Expression
 from tamis.indexes.vocabulary import Vocabulary
-
-
-@dataclass(frozen=True, slots=True)
-class InvalidRecord:
-    """A record of the subscription topic that is no subscription: at which position of those given, and why."""
-
-    position: int
-    reason: str
-    detail: str
 
 
 class SubscriptionState:
@@ -41,8 +30,7 @@ class SubscriptionState:
     ) -> None:
         self.index = create(engine)
         self.table = SubscriptionTable(notification_format)
-        self._limits = layout.limits
-        self._partitions = layout.partitions
+        self._layout = layout
         self._keys = Vocabulary()
         self._subscribers = Vocabulary()
         self._scored: set[int] = set()
@@ -65,6 +53,10 @@ class SubscriptionState:
                 names[number] = self._subscribers.text(number).encode()
         return names
 
+    def key(self, id: int) -> str:
+        """`subscriber/name` of what has an id in the index."""
+        return self._keys.text(id)
+
     def memory_bytes(self) -> Mapping[str, int]:
         """Beside the index."""
         return {
@@ -81,49 +73,23 @@ class SubscriptionState:
         A record with a readable key replaces what the key had, and takes it away if it is invalid, paused or empty. One
         whose key cannot be read, or belongs to another partition, changes nothing.
         """
-        columns = read_subscriptions(keys, values)
-        strangers = self._strangers(partition, columns)
-        expressions, errors = parse_many(columns.expressions, self._limits)
-        invalid = [InvalidRecord(at.position, at.reason, at.message) for at in columns.refusals]
-        invalid += [InvalidRecord(int(columns.positions[at]), "bad_expression", str(error)) for at, error in errors]
-        invalid = [record for record in invalid if record.position not in strangers]
-        invalid += [InvalidRecord(position, "wrong_partition", why) for position, why in strangers.items()]
-        invalid.sort(key=lambda record: record.position)
-        self._apply(columns, strangers, expressions, {at for at, _ in errors})
-        return invalid
+        judgement = judged(partition, keys, values, self._layout)
+        self._apply(judgement)
+        return judgement.invalid()
 
-    def _strangers(self, partition: int, columns: SubscriptionColumns) -> dict[int, str]:
-        """The positions of records that belong elsewhere, and why."""
-        homes = [partition_of(subscriber, self._partitions) for subscriber in columns.subscribers]
-        away = [place for place, home in enumerate(homes) if home != partition]
-        if not away:
-            return {}
-        told = {
-            place: f"subscriptions of {columns.subscribers[place]} belong to partition {homes[place]}" for place in away
-        }
-        positions = np.flatnonzero(np.isin(columns.owners, away))
-        return {int(position): told[int(columns.owners[position])] for position in positions}
-
-    def _apply(
-        self, columns: SubscriptionColumns, strangers: Container[int], expressions: Expressions, wrong: Container[int]
-    ) -> None:
+    def _apply(self, judgement: Judgement) -> None:
         """The last record of a key decides; the earlier ones were looked at, so that none that is wrong goes untold."""
-        last = {
-            key: position for position, key in enumerate(columns.keys) if key is not None and position not in strangers
-        }
+        columns, expressions = judgement.columns, judgement.expressions
+        last = {key: position for position, key in judgement.replaced()}
         # Of those that say a subscription: at which place of the columns, and of the valid expressions.
         places: list[int] = []
         parsed: list[int] = []
-        valid = 0
-        for place, position in enumerate(columns.positions.tolist()):
-            if place in wrong:
-                continue
+        for position, place, among_valid in judgement.in_force():
             key = columns.keys[position]
-            if key is not None and last.get(key) == position and columns.paused[place] is None:
+            if key is not None and last.get(key) == position:
                 places.append(place)
-                parsed.append(valid)
+                parsed.append(among_valid)
                 del last[key]
-            valid += 1
         for key in last:
             self._delete(key)
         if places:
