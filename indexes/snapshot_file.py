@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from tamis.indexes.errors import SnapshotError
 
 FORMAT = 1
-_MAGIC = b"\x89TAMIS\r\n"  # a transfer as text, or as seven bits, breaks it
+MAGIC = b"\x89TAMIS\r\n"  # a transfer as text, or as seven bits, breaks it
 _HEADER = struct.Struct("<8sI4xQQQ")
 _ALIGNMENT = 64
 _MANIFEST_BYTES_MAX = 1 << 28
@@ -118,11 +118,11 @@ def _write(file: BinaryIO, manifest: Mapping[str, Any], sections: Iterable[Secti
 
 
 def _header(start: int, manifest: bytes) -> bytes:
-    return _HEADER.pack(_MAGIC, FORMAT, start, len(manifest), _checksum(start, manifest))
+    return _HEADER.pack(MAGIC, FORMAT, start, len(manifest), _checksum(start, manifest))
 
 
 def _checksum(start: int, manifest: bytes) -> int:
-    return xxhash.xxh3_64_intdigest(_HEADER.pack(_MAGIC, FORMAT, start, len(manifest), 0) + manifest)
+    return xxhash.xxh3_64_intdigest(_HEADER.pack(MAGIC, FORMAT, start, len(manifest), 0) + manifest)
 
 
 def read_file(path: Path) -> SnapshotFile:
@@ -133,8 +133,8 @@ def read_file(path: Path) -> SnapshotFile:
             raise SnapshotError(f"{path} is no snapshot: it has only {size} bytes")
         mapped = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
     magic, version, start, length, checksum = _HEADER.unpack_from(mapped)
-    if magic != _MAGIC:
-        raise SnapshotError(f"{path} is no snapshot: it begins with {magic!r}, not {_MAGIC!r}")
+    if magic != MAGIC:
+        raise SnapshotError(f"{path} is no snapshot: it begins with {magic!r}, not {MAGIC!r}")
     if version != FORMAT:
         raise SnapshotError(f"{path} is a snapshot of format {version}; this version of Tamis reads format {FORMAT}")
     if length > _MANIFEST_BYTES_MAX or start + length != size:

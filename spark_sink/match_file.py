@@ -30,8 +30,8 @@ from tamis.indexes import Index, SnapshotError, create, load
 from tamis.spark_sink.versions import LogPlace, Version
 from tamis.spark_sink.views import Source, ViewHistory, ViewTable
 
-_WRITER = "scan"
-"""An engine without a structure of its own: what is saved are the expressions."""
+_PLAIN = "scan"
+"""An engine without a structure of its own."""
 _HEADER_BYTES = 40
 _CHECKSUM_BYTES = 8
 
@@ -150,7 +150,7 @@ def write_match_file(
             "places": [list(place) for place in places],
             "ranges": ranges,
         }
-    index = create(_WRITER)
+    index = create(_PLAIN)
     index.insert_many(np.arange(len(ordered), dtype=np.uint32), [version.expression for version in ordered])
     index.save(path, columns, metadata)
 
@@ -171,6 +171,11 @@ def load_match_file(path: str | os.PathLike[str], engine: str) -> MatchFile:
     if len(keys) != len(index) or (len(index) and int(index.ids()[-1]) != len(index) - 1):
         raise SnapshotError(f"{path} has {len(index)} expressions and {len(keys)} keys")
     return file
+
+
+def asks_key(path: Path) -> bool:
+    """Whether an expression of the file asks for `$key`. SnapshotError if it is no file to match against."""
+    return "$key" in load_match_file(path, _PLAIN).index.vocabulary
 
 
 def digest_of(path: Path) -> str:

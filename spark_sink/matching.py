@@ -22,7 +22,6 @@ from tamis.spark_sink.match_file import MatchFile, load_match_file
 
 INPUT = ("topic", "topic_id", "partition", "offset", "timestamp", "value")
 """The columns that are wanted of a record; and `key`, if a subscription asks for `$key`."""
-KEY_ATTRIBUTE = "$key"
 NO_VIEW = "no_view"
 """The reason of an event that nobody had matched yet, as far as views tell."""
 MATCHES = pa.schema(

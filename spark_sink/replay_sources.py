@@ -1,0 +1,106 @@
+"""Where a replay reads from: an archive, or Kafka itself. Both give records in the archive's columns.
+
+An archive is read at one of its versions, so that all passes of a replay see the same, whatever is added meanwhile.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+from tamis.broker.errors import InvalidError, MissingError
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame, SparkSession
+
+_COLUMNS = ("topic", "topic_id", "partition", "offset", "timestamp", "key", "value", "headers")
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """Of Kafka timestamps, in milliseconds since 1970."""
+
+    start: int | None = None
+    end: int | None = None
+    """Exclusive."""
+
+    def holds(self, timestamp: "Column") -> "Column":
+        from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
+
+        held = F.lit(True)  # noqa: FBT003 - a value
+        if self.start is not None:
+            held = timestamp >= F.timestamp_millis(F.lit(self.start))
+        if self.end is not None:
+            held &= timestamp < F.timestamp_millis(F.lit(self.end))
+        return held
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """As the driver has it."""
+
+    topic: str
+    topic_id: str
+    partition: int
+    offset: int
+    timestamp: int
+    """Kafka's, in milliseconds since 1970."""
+    key: bytes | None
+    value: bytes | None
+
+
+class ReplaySource(Protocol):
+    """What replays ask for."""
+
+    def events(self, topics: Sequence[str]) -> "DataFrame":
+        """The events of the interval."""
+        ...
+
+    def records(self, topics: Sequence[str]) -> "DataFrame":
+        """All that is there of these topics, whatever the interval."""
+        ...
+
+    def notifications(self, prefix: str) -> "DataFrame":
+        """All that is there of the topics whose names begin so."""
+        ...
+
+
+class ArchiveSource:
+    """A table that `tamis archive` wrote."""
+
+    def __init__(self, session: "SparkSession", path: str, interval: Interval) -> None:
+        """MissingError if there is none, InvalidError if it is another table."""
+        self._interval = interval
+        self._table = _table(session, path)
+        if missing := [name for name in _COLUMNS if name not in self._table.columns]:
+            raise InvalidError(f"The table at {path} is no archive: it has no column {missing[0]!r}.")
+
+    def events(self, topics: Sequence[str]) -> "DataFrame":
+        return self.records(topics).where(self._interval.holds(self._table["timestamp"]))
+
+    def records(self, topics: Sequence[str]) -> "DataFrame":
+        return self._table.where(self._table["topic"].isin(list(topics))).select(*_COLUMNS)
+
+    def notifications(self, prefix: str) -> "DataFrame":
+        return self._table.where(self._table["topic"].startswith(prefix)).select(*_COLUMNS)
+
+
+def collected(records: "DataFrame") -> Iterator[Record]:
+    """To the driver, by topic id, partition and offset."""
+    from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
+
+    places = ["topic", "topic_id", "partition", "offset"]
+    wanted = records.select(*places, F.unix_millis("timestamp"), "key", "value")
+    table = wanted.orderBy(*places).toArrow()
+    for batch in table.to_batches():
+        for values in zip(*(column.to_pylist() for column in batch.columns), strict=True):
+            yield Record(*values)
+
+
+def _table(session: "SparkSession", path: str) -> "DataFrame":
+    from delta.tables import DeltaTable
+
+    if not DeltaTable.isDeltaTable(session, path):
+        raise MissingError(f"There is no archive at {path}. `tamis archive once` makes one.")
+    version = DeltaTable.forPath(session, path).history(1).select("version").first()
+    reader = session.read.format("delta")
+    return (reader if version is None else reader.option("versionAsOf", version[0])).load(path)
