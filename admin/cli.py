@@ -32,6 +32,9 @@ COMMANDS = {
     "undelivered": Entry("tamis.admin.commands.undelivered", "See and send what a subscriber's topic did not take."),
     "explain": Entry("tamis.admin.commands.explain", "Tell why an expression matches an event, or why not."),
     "archive": Entry("tamis.admin.commands.archive", "Keep every event for good, in a table, by Spark."),
+    "replay": Entry(
+        "tamis.admin.commands.replay", "Match events of the past again, and compare with what was delivered."
+    ),
     "lag": Entry("tamis.admin.commands.lag", "Tell how many events wait, and who has their partitions."),
     "stats": Entry("tamis.admin.commands.stats", "Count subscriptions, what topics hold, and what was rejected."),
     "doctor": Entry("tamis.admin.commands.doctor", "Look for what is wrong, or will be, and tell how to mend it."),

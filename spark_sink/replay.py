@@ -5,7 +5,8 @@ are asked of is kept on the executors' disks meanwhile, so that each event is ma
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial, reduce
 from typing import TYPE_CHECKING, Any
@@ -16,12 +17,15 @@ from tamis.codecs.messages import EventFormat
 from tamis.spark_sink import matching
 from tamis.spark_sink.matching import MatchTask
 from tamis.spark_sink.replay_passes import Pass
+from tamis.spark_sink.replay_progress import Watch, counting
 
 if TYPE_CHECKING:
+    from pyspark.accumulators import Accumulator
     from pyspark.sql import DataFrame, SparkSession
 
 MATCHES = "topic string, topic_id string, partition int, offset bigint, subscription string, reason string"
 TALLIES = "subscription string, reason string, count bigint"
+Match = Callable[[MatchTask, Iterable[Any]], Iterable[Any]]
 _ORDER = ("topic", "topic_id", "partition", "offset", "subscription")
 
 
@@ -52,12 +56,18 @@ class Replay:
     """Events, and what they are matched against."""
 
     def __init__(
-        self, session: "SparkSession", settings: Settings, events: "DataFrame", passes: Sequence[Pass]
+        self,
+        session: "SparkSession",
+        settings: Settings,
+        events: "DataFrame",
+        passes: Sequence[Pass],
+        watch: Watch,
     ) -> None:
         self._session = session
         self._events = events
         self._passes = passes
         self._settings = settings
+        self._watch = watch
         self._formats: Mapping[str, EventFormat] = {
             topic: section.format() for topic, section in settings.events.items()
         }
@@ -73,15 +83,29 @@ class Replay:
         """Of all these subscriptions; nothing is kept of the matches but how many there are."""
         from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
+        events = self._count_events()
         found = [self._matched(number, matching.tallied, TALLIES) for number in range(len(self._passes))]
         tallies = reduce(lambda some, more: some.unionAll(more), found)
         summed = tallies.groupBy("subscription", "reason").agg(F.sum("count").alias("count"))
-        return counts_of(self.events_count(), summed, keys)
+        return counts_of(events, summed, keys)
 
-    def events_count(self) -> int:
-        return self._events.count()
+    @contextmanager
+    def kept(self) -> Iterator["DataFrame"]:
+        """The same as `matches`, on the executors' disks once they were asked for."""
+        from pyspark import StorageLevel
 
-    def _matched(self, number: int, function: Callable[..., Any], schema: str) -> "DataFrame":
+        self._count_events()
+        found = self.matches().persist(StorageLevel.DISK_ONLY)
+        try:
+            yield found
+        finally:
+            found.unpersist()
+
+    def _count_events(self) -> int:
+        self._watch.events = self._events.count()
+        return self._watch.events
+
+    def _matched(self, number: int, function: Match, schema: str) -> "DataFrame":
         one = self._passes[number]
         task = MatchTask(
             one.path.name,
@@ -92,7 +116,15 @@ class Replay:
             is_first=number == 0,
         )
         columns = [*matching.INPUT, *(["key"] if one.asks_key else [])]
-        return one.concerns(self._events).select(*columns).mapInArrow(partial(function, task), schema)
+        return (
+            one.concerns(self._events)
+            .select(*columns)
+            .mapInArrow(partial(_counted, self._watch.matched, function, task), schema)
+        )
+
+
+def _counted(counter: "Accumulator[int]", function: Match, task: MatchTask, batches: Iterable[Any]) -> Iterator[Any]:
+    yield from function(task, counting(counter, batches))
 
 
 def counts_of(events: int, summed: "DataFrame", keys: Iterable[str]) -> Counts:

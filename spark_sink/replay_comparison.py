@@ -1,6 +1,6 @@
 """What was delivered, beside what should have been: by a union of both and a grouped sum, which loses no double."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
@@ -140,7 +140,12 @@ def compared(found: "DataFrame") -> Comparison:
     )
 
 
-def examples(found: "DataFrame", count: int) -> Sequence[Mapping[str, object]]:
+def examples(found: "DataFrame", count: int) -> list[dict[str, object]]:
     """Some of those that differ, by their places."""
     wrong = found.where("difference is not null").orderBy(*_KEY).limit(count)
     return [row.asDict() for row in wrong.drop("is_cut").collect()]
+
+
+def write(found: "DataFrame", folder: str) -> None:
+    """Those that differ, as a table in Parquet: `differences`."""
+    found.where("difference is not null").drop("is_cut").write.parquet(f"{folder}/differences")

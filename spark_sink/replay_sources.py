@@ -55,6 +55,10 @@ class ReplaySource(Protocol):
         """The events of the interval."""
         ...
 
+    def others(self, topics: Sequence[str]) -> "DataFrame":
+        """The events outside of it."""
+        ...
+
     def records(self, topics: Sequence[str]) -> "DataFrame":
         """All that is there of these topics, whatever the interval."""
         ...
@@ -76,6 +80,9 @@ class ArchiveSource:
 
     def events(self, topics: Sequence[str]) -> "DataFrame":
         return self.records(topics).where(self._interval.holds(self._table["timestamp"]))
+
+    def others(self, topics: Sequence[str]) -> "DataFrame":
+        return self.records(topics).where(~self._interval.holds(self._table["timestamp"]))
 
     def records(self, topics: Sequence[str]) -> "DataFrame":
         return self._table.where(self._table["topic"].isin(list(topics))).select(*_COLUMNS)
