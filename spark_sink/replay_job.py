@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from tamis.broker.configuration import Settings
 from tamis.broker.errors import InvalidError
 from tamis.codecs.layout import Layout
-from tamis.spark_sink import replay_comparison as comparison
+from tamis.spark_sink import replay_comparison as comparing
 from tamis.spark_sink.match_file import load_match_file
 from tamis.spark_sink.replay import Counts, Replay, counts_of, write
 from tamis.spark_sink.replay_as_delivered import delivered, event_topics, layouts_of, places_of
@@ -67,9 +67,9 @@ class Report:
     """What came of it."""
 
     counts: Counts
-    comparison: comparison.Comparison | None = None
+    comparison: comparing.Comparison | None = None
     differences: Sequence[dict[str, object]] = field(default_factory=list[dict[str, object]])
-    """The first ones, as rows of `replay_comparison.differences`."""
+    """The first ones, as rows of `replay_comparing.differences`."""
 
 
 def run(session: "SparkSession", settings: Settings, source: ReplaySource, plan: Plan, tell: Tell) -> Report:
@@ -92,8 +92,8 @@ def run(session: "SparkSession", settings: Settings, source: ReplaySource, plan:
             matches = found.where("reason is null")
             with _compared(source, settings, topics, events, matches) as rows:
                 if plan.out is not None:
-                    comparison.write(rows, plan.out)
-                return Report(counts, comparison.compared(rows), comparison.examples(rows, _EXAMPLES))
+                    comparing.write(rows, plan.out)
+                return Report(counts, comparing.compared(rows), comparing.examples(rows, _EXAMPLES))
 
 
 @contextmanager
@@ -129,8 +129,8 @@ def _compared(
     from pyspark import StorageLevel
 
     outside = source.others(topics).select("topic_id", "partition", "offset")
-    came = comparison.within(comparison.delivered(source, settings.names), places_of(events), outside)
-    rows = comparison.differences(comparison.expected(matches), came).persist(StorageLevel.DISK_ONLY)
+    came = comparing.within(comparing.delivered(source, settings.names), places_of(events), outside)
+    rows = comparing.differences(comparing.expected(matches), came).persist(StorageLevel.DISK_ONLY)
     try:
         yield rows
     finally:
