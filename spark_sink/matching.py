@@ -6,7 +6,7 @@ The bytes of a record are decoded where Arrow has them, by the broker's own deco
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pyarrow as pa
@@ -15,9 +15,11 @@ from numpy.typing import NDArray
 
 from tamis.broker.configuration import RegistrySettings
 from tamis.broker.schema_registry import ConfluentRegistry
+from tamis.codecs.decoded_events import DecodedEvents
 from tamis.codecs.event_decoder import EventDecoder
 from tamis.codecs.messages import DETECT, EventFormat, Messages
 from tamis.codecs.reasons import Refusal
+from tamis.codecs.rendering import rendered
 from tamis.spark_sink.match_file import MatchFile, load_match_file
 
 INPUT = ("topic", "topic_id", "partition", "offset", "timestamp", "value")
@@ -61,6 +63,10 @@ class Found:
     rows: NDArray[np.int64]
     places: NDArray[np.uint32]
     """Of the subscriptions, in the order of their keys."""
+    decoded: DecodedEvents
+    events: NDArray[np.int64]
+    """Of each pair, the event's place among the decoded ones."""
+    scores: NDArray[np.float64] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,11 +80,12 @@ class Unmatched:
 class Matcher:
     """Matches batches against a file. One thread has it."""
 
-    def __init__(self, file: MatchFile, task: MatchTask) -> None:
+    def __init__(self, file: MatchFile, task: MatchTask, *, tells_scores: bool = False) -> None:
         self.file = file
         registry = None if task.registry is None else ConfluentRegistry(task.registry)
         self._decoder = EventDecoder(registry=registry)
         self._formats = task.formats
+        self._tells_scores = tells_scores and file.scores is not None and bool(file.scores.any())
         self._is_first = task.is_first
         starts, data = pa.py_buffer(np.ascontiguousarray(file.keys.starts)), pa.py_buffer(file.keys.data)
         self._keys = pa.LargeStringArray.from_buffers(len(file.keys), starts, data)
@@ -90,6 +97,11 @@ class Matcher:
 
     def keys_of(self, places: NDArray[np.uint32]) -> pa.StringArray:
         return self._keys.take(pa.array(places)).cast(pa.string())
+
+    def as_json(self, rows: pa.RecordBatch) -> list[bytes]:
+        """Events of one topic, as notifications in JSON have them."""
+        messages = _messages(rows, self._formats)
+        return list(rendered(self._decoder, replace(messages, values=rows.column("value").to_pylist(), keys=None)))
 
     def _match_run(self, run: pa.RecordBatch, start: int, unmatched: list[Unmatched]) -> Iterator[Found]:
         """Of one topic."""
@@ -109,16 +121,17 @@ class Matcher:
                 unmatched += [Unmatched(start + row, NO_VIEW) for row in without.tolist()]
         first = 0
         while first < len(decoded):
-            matches = index.match_batch(decoded.batch, first, _IDS_MAX)
-            positions = decoded.positions[first : first + matches.events].astype(np.int64)
+            matches = index.match_batch(decoded.batch, first, _IDS_MAX, scores=self._tells_scores)
             ends = matches.offsets.astype(np.int64)
-            rows = np.repeat(positions, ends[1:] - ends[:-1])
-            places = self.file.places_of(matches.ids)
+            events = np.repeat(np.arange(first, first + matches.events), ends[1:] - ends[:-1])
+            rows = decoded.positions[events].astype(np.int64)
+            places, scores = self.file.places_of(matches.ids), matches.scores
             if holding is not None and marks is not None:
                 held = holding.holds(marks, np.asarray(messages.offsets), rows, places, self.file.owners)
-                rows, places = rows[held], places[held]
+                rows, places, events = rows[held], places[held], events[held]
+                scores = None if scores is None else scores[held]
             if len(rows):
-                yield Found(rows + start, places)
+                yield Found(rows + start, places, decoded, events, scores)
             first += matches.events
 
 
@@ -170,7 +183,7 @@ _loaded: dict[tuple[str, str], MatchFile] = {}
 """By digest and engine, the one that this worker has mapped: many tasks run in it."""
 
 
-def matcher_of(task: MatchTask) -> Matcher:
+def matcher_of(task: MatchTask, *, tells_scores: bool = False) -> Matcher:
     """In a worker of Spark, with the file that came with the job."""
     from pyspark import SparkFiles
 
@@ -178,7 +191,7 @@ def matcher_of(task: MatchTask) -> Matcher:
     if known not in _loaded:
         _loaded.clear()  # first: two engines' structures need not be in memory at once
         _loaded[known] = load_match_file(SparkFiles.get(task.file), task.engine)
-    return Matcher(_loaded[known], task)
+    return Matcher(_loaded[known], task, tells_scores=tells_scores)
 
 
 def _runs(batch: pa.RecordBatch) -> Iterator[tuple[int, int]]:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from tamis.broker.configuration import Settings
 from tamis.broker.errors import ConflictError
 from tamis.codecs.messages import EventFormat
-from tamis.spark_sink import matching
+from tamis.spark_sink import matching, redelivery
 from tamis.spark_sink.matching import MatchTask
 from tamis.spark_sink.replay_passes import Pass
 from tamis.spark_sink.replay_progress import Watch, counting
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 MATCHES = "topic string, topic_id string, partition int, offset bigint, subscription string, reason string"
 TALLIES = "subscription string, reason string, count bigint"
+NOTIFICATIONS = "topic string, partition int, offset bigint, subscriber string, key binary, id binary, value binary"
 Match = Callable[[MatchTask, Iterable[Any]], Iterable[Any]]
 _ORDER = ("topic", "topic_id", "partition", "offset", "subscription")
 
@@ -89,6 +90,13 @@ class Replay:
         summed = tallies.groupBy("subscription", "reason").agg(F.sum("count").alias("count"))
         return counts_of(events, summed, keys)
 
+    def notifications(self) -> "DataFrame":
+        """What brokers would have sent, by event partition in their order, then by subscriber."""
+        function = partial(redelivery.redelivered, format=self._settings.notifications.format)
+        found = [self._matched(number, function, NOTIFICATIONS, needs_key=True) for number in range(len(self._passes))]
+        every = reduce(lambda some, more: some.unionAll(more), found)
+        return every.orderBy("topic", "partition", "offset", "subscriber")
+
     @contextmanager
     def kept(self) -> Iterator["DataFrame"]:
         """The same as `matches`, on the executors' disks once they were asked for."""
@@ -105,7 +113,7 @@ class Replay:
         self._watch.events = self._events.count()
         return self._watch.events
 
-    def _matched(self, number: int, function: Match, schema: str) -> "DataFrame":
+    def _matched(self, number: int, function: Match, schema: str, *, needs_key: bool = False) -> "DataFrame":
         one = self._passes[number]
         task = MatchTask(
             one.path.name,
@@ -115,7 +123,7 @@ class Replay:
             self._settings.schema_registry,
             is_first=number == 0,
         )
-        columns = [*matching.INPUT, *(["key"] if one.asks_key else [])]
+        columns = [*matching.INPUT, *(["key"] if one.asks_key or needs_key else [])]
         return (
             one.concerns(self._events)
             .select(*columns)
