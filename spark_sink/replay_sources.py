@@ -7,12 +7,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-from tamis.broker.errors import InvalidError, MissingError
+from tamis.broker.errors import InvalidError
+from tamis.spark_sink.archive_place import Place
+from tamis.spark_sink.archive_tables import require
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
-_COLUMNS = ("topic", "topic_id", "partition", "offset", "timestamp", "key", "value", "headers")
+COLUMNS = ("topic", "topic_id", "partition", "offset", "timestamp", "key", "value", "headers")
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +76,8 @@ class ArchiveSource:
     def __init__(self, session: "SparkSession", path: str, interval: Interval) -> None:
         """MissingError if there is none, InvalidError if it is another table."""
         self._interval = interval
-        self._table = _table(session, path)
-        if missing := [name for name in _COLUMNS if name not in self._table.columns]:
+        self._table = _table(session, Place.at(path))
+        if missing := [name for name in COLUMNS if name not in self._table.columns]:
             raise InvalidError(f"The table at {path} is no archive: it has no column {missing[0]!r}.")
 
     def events(self, topics: Sequence[str]) -> "DataFrame":
@@ -85,10 +87,10 @@ class ArchiveSource:
         return self.records(topics).where(~self._interval.holds(self._table["timestamp"]))
 
     def records(self, topics: Sequence[str]) -> "DataFrame":
-        return self._table.where(self._table["topic"].isin(list(topics))).select(*_COLUMNS)
+        return self._table.where(self._table["topic"].isin(list(topics))).select(*COLUMNS)
 
     def notifications(self, prefix: str) -> "DataFrame":
-        return self._table.where(self._table["topic"].startswith(prefix)).select(*_COLUMNS)
+        return self._table.where(self._table["topic"].startswith(prefix)).select(*COLUMNS)
 
 
 def collected(records: "DataFrame") -> Iterator[Record]:
@@ -96,18 +98,18 @@ def collected(records: "DataFrame") -> Iterator[Record]:
     from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
     places = ["topic", "topic_id", "partition", "offset"]
-    wanted = records.select(*places, F.unix_millis("timestamp"), "key", "value")
-    table = wanted.orderBy(*places).toArrow()
+    table = records.select(*places, F.unix_millis("timestamp"), "key", "value").toArrow()
+    # Here and not by Spark, which would look at all of them twice to learn where to cut.
+    table = table.sort_by([(name, "ascending") for name in places])
     for batch in table.to_batches():
         for values in zip(*(column.to_pylist() for column in batch.columns), strict=True):
             yield Record(*values)
 
 
-def _table(session: "SparkSession", path: str) -> "DataFrame":
+def _table(session: "SparkSession", place: Place) -> "DataFrame":
     from delta.tables import DeltaTable
 
-    if not DeltaTable.isDeltaTable(session, path):
-        raise MissingError(f"There is no archive at {path}. `tamis archive once` makes one.")
-    version = DeltaTable.forPath(session, path).history(1).select("version").first()
+    require(session, place)
+    version = DeltaTable.forPath(session, place.records).history(1).select("version").first()
     reader = session.read.format("delta")
-    return (reader if version is None else reader.option("versionAsOf", version[0])).load(path)
+    return (reader if version is None else reader.option("versionAsOf", version[0])).load(place.records)
