@@ -58,7 +58,7 @@ def main() -> NoReturn:
 
 def run(arguments: Sequence[str]) -> int:
     """Run one command line; its exit code. What a user can mend becomes one message."""
-    session = Session()
+    session = Session(arguments)
     try:
         answer = typer.main.get_command(app).main(
             list(arguments), prog_name="tamis", standalone_mode=False, obj=session

@@ -2,6 +2,7 @@
 
 import logging
 import sys
+from collections.abc import Sequence
 from contextlib import AbstractContextManager, suppress
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -22,7 +23,9 @@ if TYPE_CHECKING:
 class Session:
     """What a command needs beyond its own options. The configuration is read when it is first asked for."""
 
-    def __init__(self) -> None:
+    def __init__(self, arguments: Sequence[str] = ()) -> None:
+        self.arguments = arguments
+        """As they were given."""
         self.options = GlobalOptions()
 
     @property

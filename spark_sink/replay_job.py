@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from tamis.broker.configuration import Settings
 from tamis.broker.errors import InvalidError
+from tamis.broker.republishing import Replayed, republish, require_target
 from tamis.codecs.layout import Layout
 from tamis.spark_sink import replay_comparison as comparing
 from tamis.spark_sink.match_file import load_match_file
@@ -60,6 +61,8 @@ class Plan:
     """A folder for tables of all that is found."""
     compares: bool = False
     """Whether it is compared with what was delivered."""
+    publish: str | None = None
+    """A topic that gets notifications of all matches, and then nothing else is done."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +72,8 @@ class Report:
     counts: Counts
     comparison: comparing.Comparison | None = None
     differences: Sequence[dict[str, object]] = field(default_factory=list[dict[str, object]])
-    """The first ones, as rows of `replay_comparing.differences`."""
+    """The first ones, as rows of `replay_comparison.differences`."""
+    published: int | None = None
 
 
 def run(session: "SparkSession", settings: Settings, source: ReplaySource, plan: Plan, tell: Tell) -> Report:
@@ -81,6 +85,8 @@ def run(session: "SparkSession", settings: Settings, source: ReplaySource, plan:
     with watched(session, "tamis replay", tell) as watch, _passes(settings, source, layouts, events, plan) as told:
         passes, keys = told
         replay = Replay(session, settings, events, passes, watch)
+        if plan.publish is not None:
+            return _published(settings, replay, plan.publish, topics, keys)
         if plan.out is None and not plan.compares:
             return Report(replay.counted(keys))
         with replay.kept() as found:
@@ -94,6 +100,30 @@ def run(session: "SparkSession", settings: Settings, source: ReplaySource, plan:
                 if plan.out is not None:
                     comparing.write(rows, plan.out)
                 return Report(counts, comparing.compared(rows), comparing.examples(rows, _EXAMPLES))
+
+
+def _published(settings: Settings, replay: Replay, topic: str, events: Sequence[str], keys: Sequence[str]) -> Report:
+    """Counted first: then it is known that all of it can be matched."""
+    partitions = require_target(settings, topic, events)
+    counts = replay.counted(keys)
+    sent = 0
+
+    def more(count: int) -> None:
+        nonlocal sent
+        sent += count
+
+    rows = replay.notifications().toLocalIterator()
+    found = (Replayed(row.topic, row.partition, _bytes(row.key), bytes(row.id), bytes(row.value)) for row in rows)
+    try:
+        republish(settings, topic, partitions, found, more)
+    except BaseException as error:
+        error.add_note(f"{sent} notifications are in {topic}, in whole transactions.")
+        raise
+    return Report(counts, published=sent)
+
+
+def _bytes(value: bytearray | None) -> bytes | None:
+    return None if value is None else bytes(value)
 
 
 @contextmanager

@@ -1,6 +1,6 @@
 """`tamis replay`: what events of the past match, and whether all of it was delivered."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -9,18 +9,21 @@ import typer
 from tamis.admin.command_line import single
 from tamis.admin.errors import UsageError
 from tamis.admin.exit_codes import ExitCode
-from tamis.admin.options import Timeout
+from tamis.admin.options import PLACES, Timeout
 from tamis.admin.session import Session, session_of
-from tamis.admin.spark import Conf, Master, spark
+from tamis.admin.spark import Conf, Master, spark, spark_options
 
 if TYPE_CHECKING:
+    from tamis.broker.configuration import Settings
     from tamis.broker.positions import Position
     from tamis.spark_sink.replay_job import Against, Plan, Report
     from tamis.spark_sink.replay_progress import HowFar
-    from tamis.spark_sink.replay_sources import Interval
+    from tamis.spark_sink.replay_sources import Interval, ReplaySource
+    from tamis.spark_sink.session import Spark
 
 app = single()
 
+_PRINT_SUBMIT = "--print-submit"
 _TOLD = 20
 """Subscriptions, and differences, that people are shown."""
 
@@ -42,7 +45,12 @@ def replay(
     end: Annotated[
         str, typer.Option("--to", metavar="TIME", help="Up to this one, exclusive: a time, so long ago, or end.")
     ] = "end",
-    archive: Annotated[str | None, typer.Option("--archive", metavar="PATH", help="The archive to read.")] = None,
+    archive: Annotated[
+        str | None, typer.Option("--archive", metavar="PATH", help="The archive to read; default: archive.path.")
+    ] = None,
+    kafka: Annotated[
+        bool, typer.Option("--kafka", help=f"Read Kafka instead; --from and --to may be any place: {PLACES}.")
+    ] = False,
     subscriptions: Annotated[
         Path | None,
         typer.Option(
@@ -61,8 +69,15 @@ def replay(
     out: Annotated[
         str | None, typer.Option("--out", metavar="DIR", help="Write all that is found there, as Parquet.")
     ] = None,
+    publish: Annotated[
+        str | None,
+        typer.Option("--publish", metavar="TOPIC", help="Send notifications of all matches there, in transactions."),
+    ] = None,
     master: Master = None,
     conf: Conf = None,
+    print_submit: Annotated[
+        bool, typer.Option(_PRINT_SUBMIT, help="Print how spark-submit would run this on a cluster, and do nothing.")
+    ] = False,
     timeout: Timeout = 10.0,
 ) -> ExitCode | None:
     """Match events of the past again, with the engine and the decoder that brokers have.
@@ -73,26 +88,55 @@ def replay(
     from tamis.spark_sink.replay_job import Plan
 
     session = session_of(context)
-    if archive is None:
-        raise UsageError("Say --archive PATH.")
-    interval = _interval(start, end)
-    plan = Plan(_against(subscriptions, timeout, as_delivered=as_delivered), out, compare)
-    report = _replayed(session, archive, interval, plan, master, conf)
+    origin = _origin(session, archive, start, end, kafka=kafka)
+    if publish is not None and (compare or out is not None):
+        raise UsageError("--publish goes with neither --out nor --compare-delivered: run it by itself.")
+    plan = Plan(_against(subscriptions, timeout, as_delivered=as_delivered), out, compare, publish)
+    if print_submit:
+        line = _submit_line(session, master, conf)
+        session.out.item({"command": line}, text=line)
+        return None
+    if publish is not None:
+        session.confirm(f"Publish notifications of all matches to {publish}?")
+    report = _replayed(session, origin, plan, master, conf)
     session.out.item(_row(report), text=_text(report))
     return ExitCode.NO if report.comparison is not None and not report.comparison.is_empty else None
 
 
-def _replayed(
-    session: Session, archive: str, interval: "Interval", plan: "Plan", master: str | None, conf: list[str] | None
-) -> "Report":
+Origin = Callable[["Spark", "Settings"], "ReplaySource"]
+
+
+def _origin(session: Session, archive: str | None, start: str, end: str, *, kafka: bool) -> Origin:
+    """What opens the source once Spark is there; what is wrong with it on the command line is told before."""
+    if kafka and archive is not None:
+        raise UsageError("Say --archive PATH or --kafka, not both.")
+    if kafka:
+        places = _position(start, "--from"), _position(end, "--to")
+
+        def of_kafka(started: "Spark", settings: "Settings") -> "ReplaySource":
+            from tamis.spark_sink.replay_kafka import KafkaSource
+
+            return KafkaSource(started, settings, *places)
+
+        return of_kafka
+    path = archive or session.settings.archive.path
+    if path is None:
+        raise UsageError("Say where the archive is: --archive PATH, or archive.path in the configuration. Or --kafka.")
+    interval = _interval(start, end)
+
+    def of_archive(started: "Spark", _settings: "Settings") -> "ReplaySource":
+        from tamis.spark_sink.replay_sources import ArchiveSource
+
+        return ArchiveSource(started, str(path), interval)
+
+    return of_archive
+
+
+def _replayed(session: Session, origin: Origin, plan: "Plan", master: str | None, conf: list[str] | None) -> "Report":
     from tamis.spark_sink.replay_job import run
-    from tamis.spark_sink.replay_sources import ArchiveSource
 
     settings = session.settings
-    with (
-        spark(session, "tamis replay", master, conf) as started,
-        session.progress("events") as advance,
-    ):
+    with spark(session, "tamis replay", master, conf) as started, session.progress("events") as advance:
         done = 0
 
         def tell(how_far: "HowFar") -> None:
@@ -100,7 +144,17 @@ def _replayed(
             advance(how_far.events - done)
             done = how_far.events
 
-        return run(started, settings, ArchiveSource(started, archive, interval), plan, tell)
+        return run(started, settings, origin(started, settings), plan, tell)
+
+
+def _submit_line(session: Session, master: str | None, conf: list[str] | None) -> str:
+    from tamis.admin import submitted
+    from tamis.spark_sink.submitting import ENVIRONMENT, submit_line
+
+    options = spark_options(session, master, conf)
+    asked = [word for word in session.arguments if word != _PRINT_SUBMIT]
+    session.say(f"{ENVIRONMENT} is an environment with Tamis in it: venv-pack -o {ENVIRONMENT}")
+    return submit_line(options, str(submitted.__file__), asked)
 
 
 def _against(subscriptions: Path | None, seconds: float, *, as_delivered: bool) -> "Against":
@@ -149,6 +203,8 @@ def _row(report: "Report") -> Mapping[str, Any]:
         "subscriptions": dict(counts.subscriptions),
         "never": counts.never,
     }
+    if report.published is not None:
+        row["published"] = report.published
     if report.comparison is not None:
         row |= {
             "expected": report.comparison.expected,
@@ -176,6 +232,8 @@ def _text(report: "Report") -> str:
     )
     if counts.without_view:
         lines.append(f"{counts.without_view:,} events have no view yet: nobody has matched them, as far as is told")
+    if report.published is not None:
+        lines.append(f"{report.published:,} notifications published")
     if report.comparison is not None:
         told = ", ".join(f"{count:,} {kind}" for kind, count in report.comparison.differences.items())
         lines += [_difference(one) for one in report.differences[:_TOLD]]
