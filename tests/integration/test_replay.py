@@ -1,0 +1,195 @@
+"""Replays on a real Spark of what real brokers delivered on a real Kafka."""
+
+import json
+import random
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
+
+from broker_cluster import Cluster, Reader
+from serving import SECONDS, running
+from tamis.admin.cli import run as tamis
+from tamis.broker.partitions import partition_of
+from tamis.codecs.event import Event
+from tamis.codecs.subscription import Subscription
+from tamis.spark_sink.replay_comparison import Difference
+from tamis.spark_sink.replay_job import AsDelivered, Plan, Report, run
+from tamis.spark_sink.replay_kafka import KafkaSource
+from tamis.spark_sink.replay_sources import ArchiveSource, Interval
+from tamis.spark_sink.session import SparkOptions, spark_session
+
+MakeCluster = Callable[..., Cluster]
+SUBSCRIBERS = ["ann", "bob", "cy", "dave"]
+EXPRESSIONS = ["n < 4", "n >= 4", "n = 3 or n = 5", "exists n", "kind = 1 and n > 2"]
+SMALL = {
+    "spark.sql.shuffle.partitions": "2",
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.default.parallelism": "2",
+    "spark.driver.extraJavaOptions": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1",
+}
+
+
+@pytest.fixture(scope="module")
+def spark() -> Iterator[SparkSession]:
+    with spark_session("tests", SparkOptions("local[2]", SMALL)) as session:
+        yield session
+
+
+class Workload:
+    """Subscriptions come and go, some of them wrong, while events come, some of them rubbish."""
+
+    def __init__(self, cluster: Cluster, seed: int) -> None:
+        self._cluster = cluster
+        self._random = random.Random(seed)
+        self._events = 0
+
+    def go_on(self, steps: int) -> None:
+        for _ in range(steps):
+            self._change()
+            for _ in range(self._random.randrange(8)):
+                self._publish()
+            self._cluster.flush()
+
+    def _change(self) -> None:
+        choose = self._random.choice
+        subscriber, name = choose(SUBSCRIBERS), choose("xyz")
+        home = partition_of(subscriber, self._cluster.layout.partitions)
+        paused = choose([None, None, None, None, "for now"])
+        one = Subscription(subscriber, name, choose(EXPRESSIONS), paused=paused)
+        topic, send = self._cluster.names.subscriptions, self._cluster.send
+        match self._random.randrange(10):
+            case 0 | 1:
+                send(topic, None, one.key, home)
+            case 2:
+                send(topic, Subscription(subscriber, name, "n = ").encode(), one.key, home)
+            case 3:
+                send(topic, one.encode(), one.key, (home + 1) % self._cluster.layout.partitions)
+            case 4:
+                send(topic, b"rubbish", one.key, home)
+            case _:
+                send(topic, one.encode(), one.key, home)
+
+    def _publish(self) -> None:
+        event = Event(f"e{self._events}", 0, {"n": self._random.randrange(8), "kind": self._random.randrange(2)})
+        value = b"rubbish" if self._random.randrange(20) == 0 else event.encode()
+        self._cluster.send(self._cluster.names.events, value, None, self._random.randrange(4))
+        self._events += 1
+
+
+@pytest.fixture
+def busy(make_brokered: MakeCluster) -> Cluster:
+    """Two shards, through which a random workload went."""
+    cluster = make_brokered(shards=2)
+    workload = Workload(cluster, seed=7)
+    cluster.make_notification_topics(SUBSCRIBERS)
+    workload.go_on(10)
+    with running(cluster, 0), running(cluster, 1):
+        workload.go_on(60)
+        assert cluster.is_done(SECONDS, shards=(0, 1))
+    return cluster
+
+
+def archived(spark: SparkSession, cluster: Cluster, folder: Path) -> Path:
+    """All of its topics."""
+    names = cluster.names
+    topics = [*names.own, names.events, *(names.notifications(subscriber) for subscriber in SUBSCRIBERS)]
+    table = KafkaSource(spark, cluster.settings).records(topics).withColumn("day", F.to_date("timestamp"))
+    table.write.format("delta").partitionBy("topic", "day").save(f"file:{folder}/records")
+    return folder
+
+
+def replayed(spark: SparkSession, cluster: Cluster, source: ArchiveSource, plan: Plan) -> Report:
+    return run(spark, cluster.settings, source, plan, lambda _: None)
+
+
+class Tampered(ArchiveSource):
+    """An archive whose notifications are not as they were."""
+
+    def __init__(self, *given: Any, change: Callable[[DataFrame], DataFrame]) -> None:
+        super().__init__(*given)
+        self._change = change
+
+    def notifications(self, prefix: str) -> DataFrame:
+        return self._change(super().notifications(prefix))
+
+
+def test_what_was_delivered_is_what_matched_at_each_view_and_each_planted_error_is_found(
+    busy: Cluster, spark: SparkSession, tmp_path: Path
+) -> None:
+    path = archived(spark, busy, tmp_path)
+    with Reader(busy.settings, [busy.names.notifications(name) for name in SUBSCRIBERS]) as reader:
+        reader.wait_until_done()
+    plan = Plan(AsDelivered(versions_max=12), str(tmp_path / "out"), compares=True)
+    clean = replayed(spark, busy, ArchiveSource(spark, str(path), Interval()), plan)
+    assert clean.comparison is not None
+    assert clean.comparison.is_empty, clean.differences
+    assert clean.comparison.expected == clean.comparison.delivered == len(reader.delivered) > 100
+    assert clean.counts.rejected["unknown_framing"] > 5
+    assert clean.counts.without_view == 0
+
+    def change(notifications: DataFrame) -> DataFrame:
+        """One is removed, one added to a topic where it does not belong, one comes twice."""
+        first = notifications.orderBy("topic", "offset").limit(3).collect()
+        removed, added, doubled = first
+        left = notifications.where(~((F.col("topic") == removed.topic) & (F.col("offset") == removed.offset)))
+        where = (F.col("topic") == added.topic) & (F.col("offset") == added.offset)
+        stray = notifications.where(where).withColumn("topic", F.lit(busy.names.notifications("stray")))
+        where = (F.col("topic") == doubled.topic) & (F.col("offset") == doubled.offset)
+        return left.unionAll(stray).unionAll(notifications.where(where))
+
+    tampered = Tampered(spark, str(path), Interval(), change=change)
+    found = replayed(spark, busy, tampered, Plan(AsDelivered(), None, compares=True))
+    assert found.comparison is not None
+    assert {kind: count for kind, count in found.comparison.differences.items() if count} == {
+        Difference.MISSING: 1,
+        Difference.UNEXPECTED: 1,
+        Difference.TWICE: 1,
+    }
+    assert {one["subscriber"] for one in found.differences if one["difference"] == "unexpected"} == {"stray"}
+    assert found.counts == clean.counts
+
+
+def test_proposals_are_matched_against_all_that_came(
+    make_brokered: MakeCluster,
+    spark: SparkSession,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    cluster = make_brokered()
+    for number in range(40):
+        cluster.send(cluster.names.events, Event(f"e{number}", 0, {"n": number}).encode(), None, number % 4)
+    cluster.send(cluster.names.events, b"rubbish", None, 0)
+    cluster.flush()
+    path = archived(spark, cluster, tmp_path)
+    lines = [
+        {"subscriber": "ann", "name": "few", "expression": "n < 10"},
+        {"subscriber": "bob", "name": "none", "expression": "n < 0"},
+        {"subscriber": "bob", "name": "some", "expression": "n between 5 and 29"},
+        {"subscriber": "cy", "name": "still", "expression": "exists n", "paused": "for now"},
+    ]
+    (tmp_path / "proposed.ndjson").write_text("\n".join(map(json.dumps, lines)))
+    monkeypatch.setenv("TAMIS_KAFKA__BOOTSTRAP_SERVERS", cluster.settings.kafka.bootstrap_servers)
+    monkeypatch.setenv("TAMIS_PREFIX", cluster.settings.prefix)
+    out = tmp_path / "out"
+    arguments = ["replay", "--archive", str(path), "-f", str(tmp_path / "proposed.ndjson"), "--out", str(out)]
+    assert tamis([*arguments, "-o", "json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["subscriptions"] == {"ann/few": 10, "bob/none": 0, "bob/some": 25}
+    assert (told["events"], told["matches"], told["rejected"], told["never"]) == (
+        41,
+        35,
+        {"unknown_framing": 1},
+        ["bob/none"],
+    )
+    written = spark.read.parquet(str(out / "matches")).collect()
+    assert Counter(row.subscription for row in written) == {"ann/few": 10, "bob/some": 25}
+    assert [row.offset for row in spark.read.parquet(str(out / "rejected")).collect()] == [10]
+    assert tamis(arguments) == 5, "what is there already is not written over"
+    assert "already" in capsys.readouterr().err
