@@ -159,6 +159,11 @@ def _stored(spark: "SparkSession", place: Place) -> dict[Slice, Stored]:
     return found
 
 
+def whole_from(spark: "SparkSession", place: Place) -> dict[Slice, int]:
+    """From where on the archive has all records of each partition."""
+    return _whole(spark, place, beginnings_of(spark, place), next_offsets(spark, place))
+
+
 def _whole(spark: "SparkSession", place: Place, begun: list[Beginning], nexts: Mapping[Slice, int]) -> dict[Slice, int]:
     """From where on each partition has everything.
 

@@ -69,7 +69,20 @@ def delivered(source: ReplaySource, names: Names, layouts: Sequence[Layout], pla
     history.apply(_decoded(record, ViewRecord.decode) for record in _views(source, names))
     history.keep(places)
     layout = history.layout_of(layouts)
-    return Delivered(layout, history, list(_versions(source, names, layout, history.windows(history.needed()))))
+    windows = history.windows(history.needed())
+    _require_whole(source.whole_from(names.subscriptions), windows)
+    return Delivered(layout, history, list(_versions(source, names, layout, windows)))
+
+
+def _require_whole(whole_from: Mapping[tuple[str, int], int], windows: Mapping[LogPlace, Window]) -> None:
+    """What was compacted away before it was read may have been in force at an early view."""
+    for place, window in sorted(windows.items()):
+        if window.low < whole_from.get(place, 0):
+            raise ConflictError(
+                f"Some events of this interval were matched when partition {place.partition} of the log of "
+                f"subscriptions ended at {window.low}, and it is whole from {whole_from[place]} on: what was "
+                "in force then cannot be told any more. Begin later: --from."
+            )
 
 
 def _views(source: ReplaySource, names: Names) -> Iterator[Record]:

@@ -9,6 +9,7 @@ from tamis.broker.kafka import admin_client
 from tamis.broker.positions import END, START, Position, resolved
 from tamis.broker.reading import partitions_known_to
 from tamis.broker.topic_facts import topic_ids
+from tamis.spark_sink.archive_plan import compacted_to, topics_of
 from tamis.spark_sink.archive_stream import assigned, by_topic, kafka_options
 from tamis.spark_sink.replay_sources import COLUMNS
 
@@ -45,6 +46,13 @@ class KafkaSource:
     def notifications(self, prefix: str) -> "DataFrame":
         there = self._admin.list_topics(timeout=_SECONDS).topics
         return self._read(sorted(topic for topic in there if topic.startswith(prefix)), of_interval=False)
+
+    def whole_from(self, topic: str) -> Mapping[tuple[str, int], int]:
+        """Compaction takes no record that is younger than the topic's time of grace."""
+        topics = topics_of(self._settings, notifications=False)
+        ids = topics.ids
+        grace = compacted_to(self._settings, topics, 1.0)
+        return {(ids[name], partition): offset for (name, partition), offset in grace.items() if name == topic}
 
     def _read(self, topics: Sequence[str], *, of_interval: bool) -> "DataFrame":
         from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it

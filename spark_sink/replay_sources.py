@@ -3,12 +3,13 @@
 An archive is read at one of its versions, so that all passes of a replay see the same, whatever is added meanwhile.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from tamis.broker.errors import InvalidError
 from tamis.spark_sink.archive_place import Place
+from tamis.spark_sink.archive_status import whole_from
 from tamis.spark_sink.archive_tables import require
 
 if TYPE_CHECKING:
@@ -69,6 +70,10 @@ class ReplaySource(Protocol):
         """All that is there of the topics whose names begin so."""
         ...
 
+    def whole_from(self, topic: str) -> Mapping[tuple[str, int], int]:
+        """Of a topic's partitions, by its id and their numbers, from which offset on no record is missing."""
+        ...
+
 
 class ArchiveSource:
     """A table that `tamis archive` wrote."""
@@ -76,7 +81,9 @@ class ArchiveSource:
     def __init__(self, session: "SparkSession", path: str, interval: Interval) -> None:
         """MissingError if there is none, InvalidError if it is another table."""
         self._interval = interval
-        self._table = _table(session, Place.at(path))
+        self._session = session
+        self._place = Place.at(path)
+        self._table = _table(session, self._place)
         if missing := [name for name in COLUMNS if name not in self._table.columns]:
             raise InvalidError(f"The table at {path} is no archive: it has no column {missing[0]!r}.")
 
@@ -91,6 +98,10 @@ class ArchiveSource:
 
     def notifications(self, prefix: str) -> "DataFrame":
         return self._table.where(self._table["topic"].startswith(prefix)).select(*COLUMNS)
+
+    def whole_from(self, topic: str) -> Mapping[tuple[str, int], int]:
+        del topic  # an id is of one topic alone
+        return whole_from(self._session, self._place)
 
 
 def collected(records: "DataFrame") -> Iterator[Record]:

@@ -13,31 +13,29 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
 from broker_cluster import Cluster, Reader
 from serving import SECONDS, running
+from spark_sessions import small_spark
 from tamis.admin.cli import run as tamis
 from tamis.broker.partitions import partition_of
 from tamis.codecs.event import Event
 from tamis.codecs.subscription import Subscription
+from tamis.spark_sink.archive import Archiver, Wanted
+from tamis.spark_sink.archive_place import Place
 from tamis.spark_sink.replay_comparison import Difference
 from tamis.spark_sink.replay_job import AsDelivered, Plan, Report, run
-from tamis.spark_sink.replay_kafka import KafkaSource
 from tamis.spark_sink.replay_sources import ArchiveSource, Interval
-from tamis.spark_sink.session import SparkOptions, spark_session
 
 MakeCluster = Callable[..., Cluster]
 SUBSCRIBERS = ["ann", "bob", "cy", "dave"]
 EXPRESSIONS = ["n < 4", "n >= 4", "n = 3 or n = 5", "exists n", "kind = 1 and n > 2"]
-SMALL = {
-    "spark.sql.shuffle.partitions": "2",
-    "spark.sql.adaptive.enabled": "false",
-    "spark.sql.codegen.wholeStage": "false",
-    "spark.default.parallelism": "2",
-    "spark.driver.extraJavaOptions": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1",
-}
+pytestmark = [
+    pytest.mark.timeout(600),
+    pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning"),  # those of threads that Spark calls back in
+]
 
 
 @pytest.fixture(scope="module")
 def spark() -> Iterator[SparkSession]:
-    with spark_session("tests", SparkOptions("local[2]", SMALL)) as session:
+    with small_spark() as session:
         yield session
 
 
@@ -97,11 +95,9 @@ def busy(make_brokered: MakeCluster) -> Cluster:
 
 def archived(spark: SparkSession, cluster: Cluster, folder: Path) -> Path:
     """All of its topics."""
-    names = cluster.names
-    topics = [*names.own, names.events, *(names.notifications(subscriber) for subscriber in SUBSCRIBERS)]
-    table = KafkaSource(spark, cluster.settings).records(topics).withColumn("day", F.to_date("timestamp"))
-    table.write.format("delta").partitionBy("topic", "day").save(f"file:{folder}/records")
-    return folder
+    path = folder / "archive"
+    Archiver(spark, cluster.settings, Place.at(str(path)), Wanted(notifications=True)).run()
+    return path
 
 
 def replayed(spark: SparkSession, cluster: Cluster, source: ArchiveSource, plan: Plan) -> Report:

@@ -60,8 +60,7 @@ def versions_of(log: Mapping[int, Sequence[tuple[int, bytes | None, bytes | None
     for partition, records in log.items():
         follower = PartitionLog(LogPlace("log", partition), LAYOUT, window)
         for cut in (records[:2], records[2:]):
-            offsets, keys, values = ([each[column] for each in cut] for column in range(3))
-            follower.apply(offsets, keys, values)
+            follower.apply([each[0] for each in cut], [each[1] for each in cut], [each[2] for each in cut])
         found += follower.versions()
     return found
 
