@@ -7,20 +7,23 @@ The bytes of a record are decoded where Arrow has them, by the broker's own deco
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from tamis.broker.configuration import RegistrySettings
-from tamis.broker.schema_registry import ConfluentRegistry
 from tamis.codecs.decoded_events import DecodedEvents
 from tamis.codecs.event_decoder import EventDecoder
 from tamis.codecs.messages import DETECT, EventFormat, Messages
 from tamis.codecs.reasons import Refusal
 from tamis.codecs.rendering import rendered
 from tamis.spark_sink.match_file import MatchFile, load_match_file
+
+if TYPE_CHECKING:
+    from tamis.broker.configuration import RegistrySettings
+    from tamis.codecs.registry import SchemaRegistry
 
 INPUT = ("topic", "topic_id", "partition", "offset", "timestamp", "value")
 """The columns that are wanted of a record; and `key`, if a subscription asks for `$key`."""
@@ -51,7 +54,7 @@ class MatchTask:
     digest: str
     engine: str
     formats: Mapping[str, EventFormat] = field(default_factory=dict)
-    registry: RegistrySettings | None = None
+    registry: "RegistrySettings | None" = None
     is_first: bool = True
     """Of several passes over the same events, the one that tells which are not matched."""
 
@@ -82,8 +85,7 @@ class Matcher:
 
     def __init__(self, file: MatchFile, task: MatchTask, *, tells_scores: bool = False) -> None:
         self.file = file
-        registry = None if task.registry is None else ConfluentRegistry(task.registry)
-        self._decoder = EventDecoder(registry=registry)
+        self._decoder = EventDecoder(registry=_registry(task))
         self._formats = task.formats
         self._tells_scores = tells_scores and file.scores is not None and bool(file.scores.any())
         self._is_first = task.is_first
@@ -192,6 +194,15 @@ def matcher_of(task: MatchTask, *, tells_scores: bool = False) -> Matcher:
         _loaded.clear()  # first: two engines' structures need not be in memory at once
         _loaded[known] = load_match_file(SparkFiles.get(task.file), task.engine)
     return Matcher(_loaded[known], task, tells_scores=tells_scores)
+
+
+def _registry(task: MatchTask) -> "SchemaRegistry | None":
+    if task.registry is None:
+        return None
+    # What it takes is spared most workers, which import all of this anew.
+    from tamis.broker.schema_registry import ConfluentRegistry
+
+    return ConfluentRegistry(task.registry)
 
 
 def _runs(batch: pa.RecordBatch) -> Iterator[tuple[int, int]]:

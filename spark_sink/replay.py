@@ -20,7 +20,6 @@ from tamis.spark_sink.replay_passes import Pass
 from tamis.spark_sink.replay_progress import Watch, counting
 
 if TYPE_CHECKING:
-    from pyspark.accumulators import Accumulator
     from pyspark.sql import DataFrame, SparkSession
 
 MATCHES = "topic string, topic_id string, partition int, offset bigint, subscription string, reason string"
@@ -127,12 +126,8 @@ class Replay:
         return (
             one.concerns(self._events)
             .select(*columns)
-            .mapInArrow(partial(_counted, self._watch.matched, function, task), schema)
+            .mapInArrow(partial(counting, self._watch.matched, partial(function, task)), schema)
         )
-
-
-def _counted(counter: "Accumulator[int]", function: Match, task: MatchTask, batches: Iterable[Any]) -> Iterator[Any]:
-    yield from function(task, counting(counter, batches))
 
 
 def counts_of(events: int, summed: "DataFrame", keys: Iterable[str]) -> Counts:

@@ -13,7 +13,7 @@ from tamis.codecs.layout import Layout
 from tamis.spark_sink import replay_comparison as comparing
 from tamis.spark_sink.match_file import load_match_file
 from tamis.spark_sink.replay import Counts, Replay, counts_of, write
-from tamis.spark_sink.replay_as_delivered import delivered, event_topics, layouts_of, places_of
+from tamis.spark_sink.replay_as_delivered import EventPlaces, delivered, event_topics, layouts_of, places_of
 from tamis.spark_sink.replay_passes import VERSIONS_MAX, Pass, one_pass, passes_of
 from tamis.spark_sink.replay_progress import Tell, watched
 from tamis.spark_sink.replay_sources import ReplaySource
@@ -96,7 +96,7 @@ def run(session: "SparkSession", settings: Settings, source: ReplaySource, plan:
             if not plan.compares:
                 return Report(counts)
             matches = found.where("reason is null")
-            with _compared(source, settings, topics, events, matches) as rows:
+            with _compared(source, settings, topics, places_of(events), matches) as rows:
                 if plan.out is not None:
                     comparing.write(rows, plan.out)
                 return Report(counts, comparing.compared(rows), comparing.examples(rows, _EXAMPLES))
@@ -154,12 +154,12 @@ def _passes(
 
 @contextmanager
 def _compared(
-    source: ReplaySource, settings: Settings, topics: Sequence[str], events: "DataFrame", matches: "DataFrame"
+    source: ReplaySource, settings: Settings, topics: Sequence[str], places: EventPlaces, matches: "DataFrame"
 ) -> Iterator["DataFrame"]:
     from pyspark import StorageLevel
 
     outside = source.others(topics).select("topic_id", "partition", "offset")
-    came = comparing.within(comparing.delivered(source, settings.names), places_of(events), outside)
+    came = comparing.within(comparing.delivered(source, settings.names), places, outside)
     rows = comparing.differences(comparing.expected(matches), came).persist(StorageLevel.DISK_ONLY)
     try:
         yield rows

@@ -81,8 +81,14 @@ def watched(session: "SparkSession", what: str, tell: Tell) -> Iterator[Watch]:
         context.setLocalProperty("spark.jobGroup.id", None)  # type: ignore[arg-type]  # as Spark's own code does
 
 
-def counting(counter: "Accumulator[int]", batches: Iterable[Any]) -> Iterator[Any]:
-    """The same batches; their rows are counted."""
-    for batch in batches:
-        yield batch
-        counter.add(batch.num_rows)
+def counting(
+    counter: "Accumulator[int]", match: Callable[[Iterable[Any]], Iterable[Any]], batches: Iterable[Any]
+) -> Iterator[Any]:
+    """What a function makes of batches; their rows are counted. It is here since workers import what it is beside."""
+
+    def counted() -> Iterator[Any]:
+        for batch in batches:
+            yield batch
+            counter.add(batch.num_rows)
+
+    yield from match(counted())
