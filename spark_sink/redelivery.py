@@ -11,7 +11,6 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from tamis.broker.errors import InvalidError
 from tamis.codecs.event_columns import EventColumns
 from tamis.codecs.formats import NotificationFormat
 from tamis.codecs.grouping import grouped
@@ -102,8 +101,8 @@ class NotificationWriter:
 
 def _fill(table: SubscriptionTable, file: MatchFile) -> list[bytes]:
     """The subscribers' names, by number."""
-    if file.tags is None or file.scores is None:
-        raise InvalidError("A snapshot that tells no subscribers cannot be published from.")
+    assert file.tags is not None, "a file that tells no subscribers is refused before"
+    assert file.scores is not None
     count = len(file.keys)
     names: list[str] = []
     subscribers: dict[int, bytes] = {}

@@ -14,7 +14,7 @@ from tamis.spark_sink import replay_comparison as comparing
 from tamis.spark_sink.match_file import load_match_file
 from tamis.spark_sink.replay import Counts, Replay, counts_of, write
 from tamis.spark_sink.replay_as_delivered import EventPlaces, delivered, event_topics, layouts_of, places_of
-from tamis.spark_sink.replay_passes import VERSIONS_MAX, Pass, one_pass, passes_of
+from tamis.spark_sink.replay_passes import VERSIONS_MAX, Pass, one_pass, passes_of, saved_pass
 from tamis.spark_sink.replay_progress import Tell, watched
 from tamis.spark_sink.replay_sources import ReplaySource
 from tamis.spark_sink.replay_subscriptions import current, is_snapshot, proposed
@@ -84,6 +84,11 @@ def run(session: "SparkSession", settings: Settings, source: ReplaySource, plan:
     events = source.events(topics)
     with watched(session, "tamis replay", tell) as watch, _passes(settings, source, layouts, events, plan) as told:
         passes, keys = told
+        if (plan.compares or plan.publish) and (nameless := [key for key in keys if "/" not in key]):
+            raise InvalidError(
+                f"The snapshot does not tell whose subscriptions it has, only ids such as {nameless[0]}: their matches "
+                "can be counted and written, and neither be compared with notifications nor be published."
+            )
         replay = Replay(session, settings, events, passes, watch)
         if plan.publish is not None:
             return _published(settings, replay, plan.publish, topics, keys)
@@ -138,7 +143,8 @@ def _passes(
                 yield passes, [version.key for version in versions]
         case FromFile(path) if is_snapshot(path):
             keys = load_match_file(path, "scan").keys
-            yield [Pass.of(path)], [keys[place].decode() for place in range(len(keys))]
+            with saved_pass(path) as passes:
+                yield passes, [keys[place].decode() for place in range(len(keys))]
         case FromFile(path):
             versions, wrong = proposed(path, layouts[-1].limits)
             if wrong:

@@ -5,6 +5,7 @@ than an index should hold at once; then the views are cut into stretches, each w
 it. An event is matched in the passes that have its views: by several shards, it may be several.
 """
 
+import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -55,8 +56,12 @@ class Pass:
 
     @classmethod
     def of(cls, path: Path, ranges: Sequence[EventRange] | None = None) -> Self:
-        """SnapshotError if the file is none to match against."""
-        return cls(path, digest_of(path), asks_key(path), ranges)
+        """SnapshotError if the file is none to match against.
+
+        It is called by its digest from now on: among the files of one Spark session a name means one content.
+        """
+        digest, asks = digest_of(path), asks_key(path)
+        return cls(path.rename(path.with_name(f"{digest}.tamis")), digest, asks, ranges)
 
     def concerns(self, events: "DataFrame") -> "DataFrame":
         from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
@@ -78,6 +83,18 @@ def one_pass(versions: Sequence[Version]) -> Iterator[list[Pass]]:
         path = Path(folder) / "subscriptions.tamis"
         write_match_file(path, versions)
         yield [Pass.of(path)]
+
+
+@contextmanager
+def saved_pass(path: Path) -> Iterator[list[Pass]]:
+    """Against a snapshot that somebody saved, which stays as it is."""
+    with TemporaryDirectory(prefix="tamis-replay-") as folder:
+        own = Path(folder) / "saved.tamis"
+        try:
+            own.hardlink_to(path.resolve())
+        except OSError:  # it lies elsewhere; a symbolic link would not do, since Spark goes by what that leads to
+            shutil.copyfile(path, own)
+        yield [Pass.of(own)]
 
 
 @contextmanager
