@@ -17,6 +17,7 @@ from spark_sessions import small_spark
 from tamis.admin.cli import run as tamis
 from tamis.broker.partitions import partition_of
 from tamis.codecs.event import Event
+from tamis.codecs.notification import Match, Notification
 from tamis.codecs.subscription import Subscription
 from tamis.spark_sink import replay_comparison as comparing
 from tamis.spark_sink.archive import Archiver, Wanted
@@ -191,3 +192,35 @@ def test_proposals_are_matched_against_all_that_came(
     assert [row.offset for row in spark.read.parquet(str(out / "rejected")).collect()] == [10]
     assert tamis(arguments) == 5, "what is there already is not written over"
     assert "already" in capsys.readouterr().err
+
+
+def test_what_kafka_has_is_matched_by_the_subscriptions_of_now_and_published(
+    make_brokered: MakeCluster,
+    spark: SparkSession,  # noqa: ARG001 - the command uses the session that is there
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    cluster = make_brokered()
+    for number in range(20):
+        cluster.send(cluster.names.events, Event(f"e{number}", 0, {"n": number}).encode(), b"key", number % 4)
+    cluster.subscribe(
+        Subscription("ann", "few", "n < 5", {"team": "blue"}, scores=True),
+        Subscription("ann", "more", "n < 9"),
+        Subscription("bob", "gone", "exists n"),
+    )
+    cluster.unsubscribe("bob", "gone")
+    target = cluster.names.notifications("redelivered")
+    cluster.make_notification_topics(["redelivered"])
+    monkeypatch.setenv("TAMIS_KAFKA__BOOTSTRAP_SERVERS", cluster.settings.kafka.bootstrap_servers)
+    monkeypatch.setenv("TAMIS_PREFIX", cluster.settings.prefix)
+    assert tamis(["replay", "--kafka", "--publish", target, "--yes", "-o", "json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert (told["events"], told["matches"], told["published"]) == (20, 14, 9)
+    found = [Notification.decode(value or b"") for _, _, _, value in cluster.content(target)]
+    assert {each.id: [match.name for match in each.matches] for each in found} == {
+        f"e{number}": ["few", "more"] if number < 5 else ["more"] for number in range(9)
+    }
+    scored = next(match for each in found for match in each.matches if match.name == "few")
+    assert scored == Match("few", {"team": "blue"}, 1.0)
+    assert tamis(["replay", "--kafka", "--publish", cluster.names.events, "--yes"]) == 6
+    assert "publish to another one" in capsys.readouterr().err
