@@ -155,8 +155,8 @@ def _naive(values: Any) -> int:
 
         import fastavro
 
-        event = fastavro.schemaless_reader(io.BytesIO(bytes(value)[10:]), schema)
-        return event["attributes"].get("elsewhere") == 1  # type: ignore[call-overload, index, union-attr]
+        event: Any = fastavro.schemaless_reader(io.BytesIO(bytes(value)[10:]), schema)
+        return bool(event["attributes"].get("elsewhere") == 1)
 
     found: int = values.where(functions.udf(matches, "boolean")("value")).count()
     return found

@@ -179,6 +179,32 @@ def test_what_is_kept_of_the_views_is_what_the_events_need(marks: list[Told], lo
                 assert last(cut, shard, offset, subscriber) == last(whole, shard, offset, subscriber)
 
 
+def test_a_version_holds_behind_its_record_and_up_to_the_next_one_of_its_key(tmp_path: Path) -> None:
+    """Written at 7 and again at 12, the first one holds at views 8 to 12."""
+    versions = [
+        Version("ann/x", parse("exists a"), place=LogPlace("log", 0), since=7, until=12),
+        Version("ann/x", parse("exists a"), place=LogPlace("log", 0), since=12),
+    ]
+    history = ViewHistory()
+    history.apply([Told(0, 0, offset, "", (7 + offset, 0, 0)).record() for offset in range(8)])
+    write_match_file(tmp_path / "versions.tamis", versions, history, SHARDS, history.needed())
+    found = held_by(load_match_file(tmp_path / "versions.tamis", "scan"), 0, range(8))
+    assert {7 + offset: since for offset, _, since in found} == {8: 7, 9: 7, 10: 7, 11: 7, 12: 7, 13: 12, 14: 12}
+
+
+def test_a_subscriber_behind_a_cut_has_the_view_after_it_and_the_others_the_one_before(tmp_path: Path) -> None:
+    names = ["ann", "bob", "cy"]
+    versions = [Version(f"{name}/x", parse("exists a"), place=LogPlace("log", 0), since=1) for name in names]
+    history = ViewHistory()
+    history.apply([Told(0, 0, 0, "", (1, 0, 0)).record(), Told(0, 0, 3, "bob", (2, 0, 0)).record()])
+    write_match_file(tmp_path / "versions.tamis", versions, history, SHARDS, history.needed())
+    found = held_by(load_match_file(tmp_path / "versions.tamis", "scan"), 0, range(5))
+    assert sorted((offset, key) for offset, key, _ in found) == [
+        (3, "cy/x"),
+        *((4, f"{name}/x") for name in names),
+    ]
+
+
 def test_a_log_that_was_made_anew_is_another_one(tmp_path: Path) -> None:
     old = Version("ann/x", parse("exists a"), place=LogPlace("old", 0), since=0, until=FOREVER)
     new = replace(old, place=LogPlace("new", 0))
