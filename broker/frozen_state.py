@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from tamis.codecs.formats import NotificationFormat
 from tamis.codecs.frozen_table import FrozenTable, check_strings, restored_table
+from tamis.codecs.match_texts import told_by
 from tamis.codecs.subscription_table import SubscriptionTable
 from tamis.indexes import Index, SnapshotError, load
 from tamis.indexes.frozen import FrozenIndex
@@ -123,6 +124,17 @@ def columns_of(columns: Mapping[str, NDArray[Any]]) -> Mapping[str, NDArray[Any]
         if name not in columns or columns[name].dtype.str != dtype:
             raise SnapshotError(f"it is a snapshot without a column {name!r} of type {dtype!r}")
     return columns
+
+
+def tags_of(columns: Mapping[str, NDArray[Any]], metadata: Mapping[str, Any]) -> list[Mapping[str, str]]:
+    """The tags, in the order of the ids; those of one text are one object. SnapshotError if a text is none."""
+    written = NotificationFormat(about_of(metadata)[_NOTIFICATIONS])
+    data, starts = columns["text_bytes"].tobytes(), columns["text_starts"].tolist()
+    told = [told_by(written, data[start:end])[1] for start, end in pairwise(starts)]
+    places = np.searchsorted(columns["text_ids"], columns["text"])
+    if len(told) != len(columns["text_ids"]) or np.any(places >= len(told)):
+        raise SnapshotError("it is a snapshot whose texts are not all there")
+    return [told[place] for place in places.tolist()]
 
 
 def keys_of(columns: Mapping[str, NDArray[Any]]) -> list[str]:

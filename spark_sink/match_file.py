@@ -12,8 +12,9 @@ bytes, so that what an engine finds in the order of ids is in the order of keys.
 | `places`, `since`, `until` | version | partition of the log (a place in the metadata), and from where to where |
 | `mark_offsets`, `mark_after`, `mark_views`, `positions` | mark, view | `ViewTable` |
 
-Without views, the last two rows are not there: every version holds always. A snapshot that somebody else saved has none
-of all this; its subscriptions are called by their ids.
+Without views, the last two rows are not there: every version holds always. A snapshot that a broker or `tamis snapshot
+save` made has whose its expressions are in columns of its own. One that somebody else saved has none of all this; its
+subscriptions are called by their ids.
 """
 
 import json
@@ -26,6 +27,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tamis.broker.frozen_state import ABOUT, columns_of, tags_of
+from tamis.codecs.frozen_table import check_strings
 from tamis.indexes import Index, SnapshotError, create, load
 from tamis.spark_sink.versions import LogPlace, Version
 from tamis.spark_sink.views import Source, ViewHistory, ViewTable
@@ -159,6 +162,8 @@ def load_match_file(path: str | os.PathLike[str], engine: str) -> MatchFile:
     """Mapped; what is built anew is the engine's own structure. SnapshotError if it is not what it should be."""
     index = load(path, engine)
     columns, metadata = index.columns, index.metadata
+    if ABOUT in metadata:
+        return _of_broker(index)
     if "key_starts" not in columns:
         return _foreign(index)
     try:
@@ -182,6 +187,18 @@ def digest_of(path: Path) -> str:
     """Of all that is in the file: the checksum in its header covers those of all its sections."""
     with path.open("rb") as file:
         return file.read(_HEADER_BYTES)[-_CHECKSUM_BYTES:].hex()
+
+
+def _of_broker(index: Index) -> MatchFile:
+    """What was in force at one view, as brokers keep it."""
+    columns, ids = columns_of(index.columns), index.ids()
+    check_strings(columns["key_starts"], columns["key_bytes"])
+    keys = Texts(columns["key_starts"].astype(np.int64), columns["key_bytes"])
+    if not len(ids) == len(keys) == len(columns["subscriber"]) == len(columns["scores"]):
+        raise SnapshotError("it is a snapshot whose columns are not as long as it has expressions")
+    owners = np.searchsorted(columns["subscriber_numbers"], columns["subscriber"]).astype(np.uint32)
+    tags = Texts.of(_json(told) for told in tags_of(index.columns, index.metadata))
+    return MatchFile(index, keys, owners, None, tags, columns["scores"], ids)
 
 
 def _foreign(index: Index) -> MatchFile:

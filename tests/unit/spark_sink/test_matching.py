@@ -10,9 +10,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tamis.broker.partitions import partition_of
+from tamis.broker.subscription_state import SubscriptionState
 from tamis.codecs.event import Event
+from tamis.codecs.formats import NotificationFormat
+from tamis.codecs.layout import Layout
 from tamis.codecs.messages import EventFormat, Framing, Messages
+from tamis.codecs.subscription import Subscription
 from tamis.indexes import create, parse
+from tamis.indexes.limits import Limits
 from tamis.spark_sink import matching
 from tamis.spark_sink.match_file import digest_of, load_match_file, write_match_file
 from tamis.spark_sink.matching import Matcher, MatchTask, matches_of, tallies_of
@@ -152,3 +158,25 @@ def test_the_digest_tells_files_apart(tmp_path: Path) -> None:
         write_match_file(path, [Version("ann/x", parse(text))])
         digests.append(digest_of(path))
     assert digests[0] == digests[2] != digests[1]
+
+
+@pytest.mark.parametrize("format", list(NotificationFormat))
+def test_a_snapshot_that_a_broker_keeps_is_matched_under_its_own_names(
+    tmp_path: Path, format: NotificationFormat
+) -> None:
+    layout = Layout(1, 1, 4, {"tamis.subscriptions": "id"}, Limits())
+    state = SubscriptionState(layout, "pst-hash", format)
+    for subscriber, name, text in (("ann", "gone", "price < 9"), ("bob", "b", "price < 3"), ("ann", "a", "price < 5")):
+        one = Subscription(subscriber, name, text, {"team": subscriber}, subscriber == "ann")
+        state.apply(partition_of(subscriber, layout.partitions), [one.key], [one.encode()])
+    state.apply(partition_of("ann", layout.partitions), [b"ann/gone"], [None])
+    state.freeze().save(tmp_path / "kept", {"view": "1;1;0:3:0"})
+    file = load_match_file(tmp_path / "kept", "pst-hash")
+    ids = file.index.match({"price": 2})
+    places = file.places_of(ids)
+    assert sorted(file.keys[place] for place in places.tolist()) == [b"ann/a", b"bob/b"]
+    assert file.tags is not None
+    assert file.scores is not None
+    told = {file.keys[place]: (file.tags[place], bool(file.scores[place])) for place in places.tolist()}
+    assert told == {b"ann/a": (b'{"team":"ann"}', True), b"bob/b": (b'{"team":"bob"}', False)}
+    assert len(set(file.owners[places].tolist())) == 2
