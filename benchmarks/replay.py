@@ -220,7 +220,8 @@ def _workers_memory(name: str) -> float:
     """Of the file's mapping in Python workers, what is private to one: the most of them."""
     most = 0.0
     for process in psutil.Process().children(recursive=True):
-        for mapped in process.memory_maps(grouped=True):
+        maps: list[Any] = process.memory_maps(grouped=True)
+        for mapped in maps:
             if mapped.path.endswith(name):
                 most = max(most, mapped.private_dirty)
     return most

@@ -1,7 +1,7 @@
 """A table of subscriptions as columns, which snapshots hold, and back.
 
-What a notification tells of a subscription lies in the table as the bytes that it will have there. A snapshot keeps them
-so; since they are copied into notifications later without a look, they are looked at here.
+What a notification tells of a subscription lies in the table as the bytes that it will have there. A snapshot keeps
+them so; since they are copied into notifications later without a look, they are looked at here.
 """
 
 cimport cython
@@ -111,7 +111,7 @@ def restored_table(format, saved, ids, subscribers, scores, texts, text_ids, sta
     return table
 
 
-def rewritten(format, saved, ids, subscribers, scores, places, starts, data):
+cdef SubscriptionTable rewritten(format, saved, ids, subscribers, scores, places, starts, data):
     """The same, where texts have to be spelled anew."""
     table = SubscriptionTable(format)
     view = memoryview(data)
@@ -168,7 +168,7 @@ cdef int check_texts(format, starts, data) except -1:
 
 cdef bint is_avro_text(const char* at, const char* end) noexcept nogil:
     """A name, then tags in one block or none, then the end of blocks."""
-    cdef uint64_t count, index
+    cdef uint64_t count, _
     at = behind_string(at, end)
     if at == NULL:
         return False
@@ -177,7 +177,7 @@ cdef bint is_avro_text(const char* at, const char* end) noexcept nogil:
         return False
     if count == 0:
         return at == end
-    for index in range(2 * count):
+    for _ in range(2 * count):
         at = behind_string(at, end)
         if at == NULL:
             return False

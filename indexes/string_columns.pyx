@@ -12,7 +12,7 @@ import numpy as np
 
 from tamis.indexes.errors import SnapshotError
 
-from tamis.indexes.vocabulary cimport StringId, Vocabulary
+from tamis.indexes.vocabulary cimport Vocabulary
 
 
 @cython.final
@@ -90,7 +90,9 @@ def restored_strings(ids, starts, data, references):
                 good = False
                 break
     if not good:
-        raise SnapshotError(f"string {place} of {count} ends before it begins, is mentioned by nobody, or is there twice")
+        raise SnapshotError(
+            f"string {place} of {count} ends before it begins, is mentioned by nobody, or is there twice"
+        )
     return vocabulary
 
 

@@ -7,7 +7,7 @@ The bytes of a record are decoded where Arrow has them, by the broker's own deco
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -209,7 +209,8 @@ def _runs(batch: pa.RecordBatch) -> Iterator[tuple[int, int]]:
     """From where to where rows are of one topic."""
     if not batch.num_rows:
         return
-    ends = [pc.run_end_encode(batch.column(name)).run_ends.to_numpy() for name in ("topic", "topic_id")]
+    encode: Any = getattr(pc, "run_end_encode")  # noqa: B009 - pyarrow makes it at run time, and its stubs do not say so
+    ends = [encode(batch.column(name)).run_ends.to_numpy() for name in ("topic", "topic_id")]
     start = 0
     for end in np.union1d(*ends).tolist():
         yield start, end

@@ -24,8 +24,7 @@ def small_spark() -> Iterator[Any]:
 
     with spark_session("tests", SparkOptions("local[2]", SMALL)) as session:
         yield session
-    gateway = SparkContext._gateway
-    assert gateway is not None
+    gateway: Any = SparkContext._gateway
     gateway.shutdown()
     gateway.proc.stdin.close()
     gateway.proc.wait()

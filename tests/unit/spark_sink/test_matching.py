@@ -39,7 +39,7 @@ def batch_of(rows: Sequence[Row], keys: Sequence[bytes | None] | None = None) ->
         pa.array([1_000_000 * row[2] for row in rows], pa.timestamp("us", "UTC")),
         pa.array([row[3] for row in rows], pa.binary()),
     ]
-    names = list(matching.INPUT)
+    names: list[str] = list(matching.INPUT)
     if keys is not None:
         columns.append(pa.array(keys, pa.binary()))
         names.append("key")
