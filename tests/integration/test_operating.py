@@ -19,6 +19,7 @@ from tamis.broker.kafka import producer
 from tamis.broker.lag import PartitionLag, lags
 from tamis.broker.redis import connect
 from tamis.broker.service import serve
+from tamis.broker.snapshot_tools import made
 from tamis.codecs.event import Event
 from tamis.codecs.subscription import Subscription
 
@@ -178,8 +179,10 @@ class TestDoctor:
         rows = tamis("doctor")
         assert {row["area"] for row in rows} == {
             *("configuration", "client", "kafka", "topics", "rights", "groups", "redis", "clocks"),
-            *("schema registry", "machine"),
+            *("schema registry", "machine", "snapshots"),
         }
+        about_snapshots = {row["about"]: row["status"] for row in rows if row["area"] == "snapshots"}
+        assert about_snapshots == {"shard 0": "WARN", "shard 1": "WARN"}, "nobody has kept one"
         told_by_group = {row["about"]: (row["status"], row["fix"]) for row in rows if row["area"] == "groups"}
         group = cluster.names.group(cluster.layout.number, 1)
         status, fix = told_by_group[group]
@@ -192,6 +195,8 @@ class TestDoctor:
         assert any("advertised as" in found for found in about_kafka.values())
         with running(cluster, 1):
             assert soon(lambda: self.status(tamis, group) == "OK", SECONDS)
+        made(cluster.settings, 0, None, lambda *_: None)
+        assert self.status(tamis, "shard 0") == "OK"
 
     def status(self, tamis: Command, about: str) -> str:
         return next(str(row["status"]) for row in tamis("doctor") if row["about"] == about)
