@@ -2,9 +2,7 @@
 
 import json
 import logging
-import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -181,24 +179,6 @@ def test_an_older_archiver_that_goes_on_adds_nothing(archived: Archived, spark: 
     newer.append(rows.limit(1), nexts)
     newer.require_own()
     assert spark.read.format("delta").load(place.records).count() == before + 1
-
-
-def test_an_older_archiver_that_is_in_the_midst_of_a_commit_does_not_finish_it(archived: Archived, spark: Any) -> None:
-    """As one does whose process was killed while Spark's own one goes on for a moment."""
-    archived.send("a")
-    archived.once()
-    place = Place.at(str(archived.folder))
-    older = Writer(spark, place)
-    rows = spark.read.format("delta").load(place.records)
-    slow = rows.where("java_method('java.lang.Thread', 'sleep', 15000L) is not null")
-    before, nexts = rows.count(), next_offsets(spark, place)
-    with ThreadPoolExecutor(1) as pool:
-        writing = pool.submit(older.append, slow, nexts)
-        time.sleep(2)
-        newer = Writer(spark, place)
-        assert "CONCURRENT_TRANSACTION" in str(writing.exception())
-    assert spark.read.format("delta").load(place.records).count() == before
-    newer.require_own()
 
 
 def test_a_second_archiver_of_this_machine_is_refused(archived: Archived) -> None:
