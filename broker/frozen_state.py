@@ -135,9 +135,3 @@ def tags_of(columns: Mapping[str, NDArray[Any]], metadata: Mapping[str, Any]) ->
     if len(told) != len(columns["text_ids"]) or np.any(places >= len(told)):
         raise SnapshotError("it is a snapshot whose texts are not all there")
     return [told[place] for place in places.tolist()]
-
-
-def keys_of(columns: Mapping[str, NDArray[Any]]) -> list[str]:
-    """The keys, subscriber/name, in the order of the ids."""
-    data, starts = columns["key_bytes"].tobytes(), columns["key_starts"].tolist()
-    return [str(data[start:end], "utf-8") for start, end in pairwise(starts)]

@@ -96,7 +96,7 @@ def restored_table(format, saved, ids, subscribers, scores, texts, text_ids, sta
         raise SnapshotError("a subscription has a text that is not there")
     if len(starts) != len(known) + 1:
         raise SnapshotError(f"of {len(known)} texts there are {len(starts)} starts")
-    check_strings(starts, data)
+    check_spans(starts, data)
     if NotificationFormat(format) is not NotificationFormat(saved):
         return rewritten(format, saved, ids, subscribers, scores, places, starts, data)
     check_texts(saved, starts, data)
@@ -126,22 +126,27 @@ cdef SubscriptionTable rewritten(format, saved, ids, subscribers, scores, places
 
 def check_strings(starts, data):
     """SnapshotError unless each string is UTF-8, and they lie in order and fill the bytes."""
+    check_spans(starts, data)
     cdef const uint64_t[::1] starts_view = np.ascontiguousarray(starts, np.uint64)
     cdef const unsigned char[::1] bytes_view = np.ascontiguousarray(data, np.uint8)
-    cdef uint64_t size = bytes_view.shape[0]
     cdef const char* base = start_of(bytes_view)
-    cdef Py_ssize_t place, count = starts_view.shape[0] - 1
-    cdef bint good
-    good = count >= 0 and starts_view[0] == 0 and starts_view[count] == size
+    cdef Py_ssize_t place
+    cdef bint good = True
     with nogil:
-        for place in range(count):
+        for place in range(starts_view.shape[0] - 1):
+            good = is_utf8(base + starts_view[place], starts_view[place + 1] - starts_view[place])
             if not good:
                 break
-            good = starts_view[place] <= starts_view[place + 1] <= size and is_utf8(
-                base + starts_view[place], starts_view[place + 1] - starts_view[place]
-            )
     if not good:
-        raise SnapshotError("strings are no UTF-8, or do not lie in order")
+        raise SnapshotError(f"string {place} is no UTF-8")
+
+
+cdef int check_spans(starts, data) except -1:
+    """Whether they lie in order and fill the bytes."""
+    cdef Py_ssize_t last = len(starts) - 1
+    if last < 0 or starts[0] != 0 or starts[last] != len(data) or np.any(starts[1:] < starts[:last]):
+        raise SnapshotError("strings do not lie in order, or do not fill their bytes")
+    return 0
 
 
 cdef int check_texts(format, starts, data) except -1:
@@ -152,6 +157,7 @@ cdef int check_texts(format, starts, data) except -1:
     cdef Py_ssize_t place, count = starts_view.shape[0] - 1
     cdef bint good = True
     if NotificationFormat(format) is NotificationFormat.JSON:
+        check_strings(starts, data)
         view = memoryview(data)
         for place in range(count):
             check_json_text(bytes(view[starts_view[place]:starts_view[place + 1]]))
