@@ -13,12 +13,13 @@ import json
 import logging
 import mmap
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from tamis.broker.event_source import Place
 from tamis.broker.kafka import Message, offset_of, place_of
+from tamis.broker.message_batch import MessageBatch
 from tamis.broker.slots import state_folder
 
 _SIZE = 64 * 1024
@@ -72,14 +73,14 @@ class Attempts:
         """Whether it is not to be tried again."""
         return bool(self._deaths) and self._deaths.get(_spot(message), 0) >= _DEATHS_MAX
 
-    def begin(self, messages: Sequence[Message]) -> None:
+    def begin(self, batch: MessageBatch) -> None:
         """These are in hand from now on."""
-        self._write(messages)
+        self._write(batch.extents(), is_alone=len(batch) == 1)
 
     def end(self) -> None:
         """They did no harm: what comes now is Kafka's affair."""
         if self.is_suspicious:
-            self._write(())
+            self._write({})
         else:
             self._memory[0] = 0
 
@@ -92,7 +93,7 @@ class Attempts:
             self._deaths.pop(_spot(message), None)
             if offset >= self._suspects.get(place, (0, offset + 1))[1]:
                 del self._suspects[place]
-        self._write(())
+        self._write({})
 
     def _part(self, message: Message) -> int:
         """With how many others it may be tried, itself included; 0 if it is no suspect."""
@@ -131,18 +132,13 @@ class Attempts:
                 offsets = [offset for *there, offset in spots if tuple(there) == place]
                 self._suspects[place] = min(offsets), max(offsets)
             _LOG.warning("this slot died in the midst of a batch: trying it in small parts")
-        self._write(())
+        self._write({})
 
-    def _write(self, messages: Sequence[Message]) -> None:
+    def _write(self, now: Mapping[Place, tuple[int, int]], *, is_alone: bool = False) -> None:
         """Of a batch the first and the last message of each partition are enough."""
-        ends: dict[Place, list[int]] = {}
-        for message in messages:
-            place, offset = place_of(message), offset_of(message)
-            ends.setdefault(place, [offset, offset])[1] = offset
-        now = [[*place, offset] for place, pair in ends.items() for offset in dict.fromkeys(pair)]
         told = {
-            "now": now,
-            "alone": len(messages) == 1,
+            "now": [[*place, offset] for place, pair in now.items() for offset in dict.fromkeys(pair)],
+            "alone": is_alone,
             "suspects": [[*place, *pair] for place, pair in self._suspects.items()],
             "deaths": [[*spot, deaths] for spot, deaths in self._deaths.items()],
         }

@@ -36,6 +36,16 @@ class MessageBatch:
         ]
         return cls([message for part in by_topic.values() for message in part], parts)
 
+    def extents(self) -> dict[tuple[str, int], tuple[int, int]]:
+        """The first and the last offset of each partition, by topic and partition."""
+        found: dict[tuple[str, int], tuple[int, int]] = {}
+        for part in self.parts:
+            partitions, offsets = np.asarray(part.partition), np.asarray(part.offsets)
+            for partition in np.unique(partitions).tolist():
+                here = offsets[partitions == partition]
+                found[part.topic, partition] = int(here[0]), int(here[-1])
+        return found
+
     def unread(self) -> Self:
         """Without what the messages say: each is refused, and none is looked at."""
         parts = [replace(part, values=[None] * len(part.offsets)) for part in self.parts]

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tamis.broker.attempts import Attempts
+from tamis.broker.message_batch import MessageBatch
 
 
 @dataclass(frozen=True)
@@ -26,6 +27,15 @@ class Sent:
     def offset(self) -> int:
         return self.at
 
+    def timestamp(self) -> tuple[int, int]:
+        return 0, 0
+
+    def key(self) -> None:
+        return None
+
+    def value(self) -> None:
+        return None
+
 
 def messages(count: int, first: int = 0, place: int = 0) -> list[Any]:
     return [Sent(first + number, place) for number in range(count)]
@@ -37,7 +47,7 @@ def attempts(folder: Path) -> Attempts:
 
 def test_who_ended_with_nothing_in_hand_leaves_no_suspicion(tmp_path: Path) -> None:
     one = attempts(tmp_path)
-    one.begin(messages(10))
+    one.begin(MessageBatch.of(messages(10), {}))
     one.end()
     other = attempts(tmp_path)
     assert not other.is_suspicious
@@ -45,7 +55,7 @@ def test_who_ended_with_nothing_in_hand_leaves_no_suspicion(tmp_path: Path) -> N
 
 
 def test_a_batch_is_tried_in_parts_of_a_hundredth_and_what_comes_before_it_as_a_whole(tmp_path: Path) -> None:
-    attempts(tmp_path).begin(messages(1000, first=50))
+    attempts(tmp_path).begin(MessageBatch.of(messages(1000, first=50), {}))
     successor = attempts(tmp_path)
     assert successor.harmless(messages(2000)) == 50
     assert successor.harmless(messages(1000, first=50)) == 10
@@ -70,7 +80,7 @@ def test_whatever_kills_is_found_and_nothing_else(tmp_path: Path, seed: int) -> 
             if len(batch) == 1 and process.is_condemned(batch[0]):
                 rejected.add(done)
             else:
-                process.begin(batch)
+                process.begin(MessageBatch.of(batch, {}))
                 if deadly & set(range(done, done + len(batch))):
                     deaths += 1
                     break
