@@ -1,10 +1,7 @@
 """`tamis archive`: every event, and all that Tamis made of it, kept for good."""
 
-import signal
 import sys
-import threading
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Self
 
@@ -16,6 +13,7 @@ from tamis.admin.exit_codes import ExitCode
 from tamis.admin.output import Column
 from tamis.admin.progress import Advance
 from tamis.admin.session import Session, session_of
+from tamis.admin.signals import stopped_by_signals
 from tamis.admin.spark import Conf, Master, spark
 
 if TYPE_CHECKING:
@@ -256,7 +254,7 @@ def _archived(
 
         notifications, accept_loss = wanted
         archiver = Archiver(started, settings, place, Wanted(pace, notifications, accept_loss))
-        with _stopped_by_signals() as stop, _Shown(session) as shown:
+        with stopped_by_signals() as stop, _Shown(session) as shown:
             done = archiver.run(stop.is_set, shown)
         if stop.is_set() and pace.seconds is None:
             raise KeyboardInterrupt
@@ -272,28 +270,6 @@ def _place(session: Session, path: str | None) -> "Place":
             "Where is the archive? Say --path PATH, or set archive.path in tamis.toml, or TAMIS_ARCHIVE__PATH."
         )
     return Place.at(given)
-
-
-@contextmanager
-def _stopped_by_signals() -> Iterator[threading.Event]:
-    """It is set by SIGTERM or Ctrl-C; a second one ends the process at once, and nothing is lost by that either."""
-    stop = threading.Event()
-
-    def end(number: int, _frame: object) -> None:
-        stop.set()
-        signal.signal(number, signal.SIG_DFL)
-
-    numbers = (signal.SIGTERM, signal.SIGINT)
-    before = {number: signal.getsignal(number) for number in numbers}
-    if threading.current_thread() is threading.main_thread():
-        for number in numbers:
-            signal.signal(number, end)
-    try:
-        yield stop
-    finally:
-        if threading.current_thread() is threading.main_thread():
-            for number, handler in before.items():
-                signal.signal(number, handler)
 
 
 class _Shown:

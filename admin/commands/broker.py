@@ -1,13 +1,12 @@
 """`tamis broker`: the service."""
 
-import signal
-import threading
 from typing import Annotated
 
 import typer
 
 from tamis.admin.command_line import single
 from tamis.admin.session import session_of
+from tamis.admin.signals import stopped_by_signals
 
 app = single()
 
@@ -59,12 +58,5 @@ def broker(
     if log_level.lower() not in LEVELS:
         raise InvalidError(f"There is no log level {log_level!r}; there are {', '.join(LEVELS)}.")
     configure_logging(log_level)
-    stop = threading.Event()
-
-    def end(number: int, _frame: object) -> None:
-        stop.set()
-        signal.signal(number, signal.SIG_DFL)
-
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, end)
-    serve(settings, shard, slot, stop.is_set)
+    with stopped_by_signals() as stop:
+        serve(settings, shard, slot, stop.is_set)

@@ -169,15 +169,37 @@ def test_a_kafka_that_was_killed_is_worked_with_when_it_is_back(stack: LocalStac
             assert soon(lambda: len(reader.seen) == 2, PATIENCE_SECONDS)
 
 
+def subscribed_one_by_one(cluster: Cluster) -> int:
+    """One batch each, for the log to be cut between them; the partition that they are in."""
+    cluster.make_notification_topics(["ann"])
+    for number in range(10):
+        cluster.subscribe(Subscription("ann", f"before-{number}", f"a = {number}"))
+    return partition_of("ann", cluster.layout.partitions)
+
+
+def cut_back_and_grown(stack: LocalStack, cluster: Cluster, home: int) -> None:
+    """The second half is gone, and there is more than before."""
+    stack.cut_back(cluster.names.subscriptions, home, 5)
+    cluster.renew_producer()
+    cluster.subscribe(*(Subscription("ann", f"after-{number}", f"a = {number}") for number in range(20, 30)))
+
+
+def require_what_is_left(cluster: Cluster, reader: Reader) -> None:
+    """Behind a first event, what is lost matches no more, and what was kept or is new does."""
+    for name, value in (("lost", 7), ("kept", 3), ("new", 25)):
+        cluster.send_event(name, a=value)
+    assert soon(lambda: len(reader.seen) >= 3, PATIENCE_SECONDS)
+    assert cluster.is_done(PATIENCE_SECONDS)
+    reader.wait_until_done()
+    assert [Notification.decode(each.value).id for each in reader.seen] == ["first", "kept", "new"]
+
+
 @pytest.mark.timeout(400)
 def test_a_snapshot_of_a_log_that_was_cut_back_and_grew_again_is_not_believed(
     stack: LocalStack, tmp_path: Path
 ) -> None:
     with Cluster(stack.settings, "cut-snapshot", tmp_path) as cluster:
-        cluster.make_notification_topics(["ann"])
-        home = partition_of("ann", cluster.layout.partitions)
-        for number in range(10):  # one batch each, for the log to be cut between them
-            cluster.subscribe(Subscription("ann", f"before-{number}", f"a = {number}"))
+        home = subscribed_one_by_one(cluster)
         cluster.start("one")
         with Reader(cluster.settings, [cluster.names.notifications("ann")]) as reader:
             cluster.send_event("first", a=7)
@@ -185,20 +207,13 @@ def test_a_snapshot_of_a_log_that_was_cut_back_and_grew_again_is_not_believed(
         cluster.processes["one"].terminate()
         assert cluster.processes["one"].wait(PATIENCE_SECONDS) == 0
         assert cluster.told("snapshot ") > 0, "it leaves one"
-        stack.cut_back(cluster.names.subscriptions, home, 5)
-        cluster.renew_producer()
-        cluster.subscribe(*(Subscription("ann", f"after-{number}", f"a = {number}") for number in range(20, 30)))
+        cut_back_and_grown(stack, cluster, home)
         with closing(store_of(cluster.settings, cluster.layout, 0)) as store:
             view = store.generation(store.names()[0]).view
             assert {at.partition: at.offset for at in view.positions}[home] == 10
         cluster.start("one")
         with Reader(cluster.settings, [cluster.names.notifications("ann")]) as reader:
-            for name, value in (("lost", 7), ("kept", 3), ("new", 25)):
-                cluster.send_event(name, a=value)
-            assert soon(lambda: len(reader.seen) >= 3, PATIENCE_SECONDS)
-            assert cluster.is_done(PATIENCE_SECONDS)
-            reader.wait_until_done()
-        assert [Notification.decode(each.value).id for each in reader.seen] == ["first", "kept", "new"]
+            require_what_is_left(cluster, reader)
         assert cluster.told("is of a log that went backwards since") == 1
 
 
@@ -207,25 +222,15 @@ def test_a_subscription_log_that_is_cut_back_is_noticed_though_it_has_grown_agai
     stack: LocalStack, tmp_path: Path
 ) -> None:
     with Cluster(stack.settings, "cut", tmp_path) as cluster:
-        cluster.make_notification_topics(["ann"])
-        home = partition_of("ann", cluster.layout.partitions)
-        for number in range(10):  # one batch each, for the log to be cut between them
-            cluster.subscribe(Subscription("ann", f"before-{number}", f"a = {number}"))
+        home = subscribed_one_by_one(cluster)
         cluster.start("one")
         with Reader(cluster.settings, [cluster.names.notifications("ann")]) as reader:
             cluster.send_event("first", a=7)
             assert soon(lambda: len(reader.seen) == 1, PATIENCE_SECONDS)
             cluster.processes["one"].send_signal(signal.SIGSTOP)
-            stack.cut_back(cluster.names.subscriptions, home, 5)
-            cluster.renew_producer()
-            cluster.subscribe(*(Subscription("ann", f"after-{number}", f"a = {number}") for number in range(20, 30)))
+            cut_back_and_grown(stack, cluster, home)
             cluster.processes["one"].send_signal(signal.SIGCONT)
-            for name, value in (("lost", 7), ("kept", 3), ("new", 25)):
-                cluster.send_event(name, a=value)
-            assert soon(lambda: len(reader.seen) >= 3, PATIENCE_SECONDS)
-            assert cluster.is_done(PATIENCE_SECONDS)
-            reader.wait_until_done()
-        assert [Notification.decode(each.value).id for each in reader.seen] == ["first", "kept", "new"]
+            require_what_is_left(cluster, reader)
         assert cluster.told("went backwards, reading it again") > 0
 
         stack.cut_back(cluster.names.subscriptions, home, 5)
