@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from tamis.broker.configuration import Settings
 from tamis.broker.errors import BrokerError, ConflictError, InvalidError, MissingError, UnreachableError
+from tamis.broker.interrupts import interrupts_deferred
 from tamis.broker.json_lines import in_batches
 from tamis.broker.kafka import FENCED, KafkaException, Producer, called, producer
 from tamis.broker.partitions import outlet_partition
@@ -58,9 +59,10 @@ def republish(
     now = str(time.time_ns() // 1_000_000).encode()
     sent = 0
     for some in in_batches(notifications, _AT_ONCE):
-        _send(client, topic, partitions, some, now)
-        sent += len(some)
-        progress(len(some))
+        with interrupts_deferred():
+            _send(client, topic, partitions, some, now)
+            sent += len(some)
+            progress(len(some))
     return sent
 
 
@@ -87,7 +89,7 @@ def _is_sent(client: Producer, topic: str, partitions: int, some: Sequence[Repla
             headers: list[tuple[str, str | bytes | None]] = [(ID, one.id), (REPLAYED, now)]
             _produce(client, topic, partition, one, headers)
         done = transact(client.commit_transaction, _CALL_SECONDS)
-    except BaseException:  # Ctrl-C too: what stays open would hide what others write to the topic
+    except BaseException:  # a second Ctrl-C too: what stays open would hide what others write to the topic
         with suppress(KafkaException, RebuildError, BrokerError):
             client.abort_transaction(_CALL_SECONDS)
         raise

@@ -31,8 +31,10 @@ _FAILED_SECONDS = 0.1
 _MARKERS_SECONDS = 0.003
 """After a commit its markers are still being written; a transaction that begins earlier waits for longer than this."""
 _ROOM_SECONDS = 0.1
-_ANY_SIZE: Properties = {"message.max.bytes": 1_000_000_000}
-"""How large a record may be is its topic's affair."""
+_PROPERTIES: Properties = {
+    "message.max.bytes": 1_000_000_000,  # how large a record may be is its topic's affair
+    "delivery.report.only.error": True,  # what is acknowledged costs no call into Python
+}
 # The client's own errors have no other names.
 _ABOUT_ALL = frozenset(
     {KafkaError._PURGE_QUEUE, KafkaError._PURGE_INFLIGHT, KafkaError._STATE, KafkaError._FATAL}  # noqa: SLF001
@@ -55,7 +57,7 @@ class RetryOutbox:
     def __init__(self, settings: Settings) -> None:
         """Whoever retried before is ended."""
         self._topic = settings.names.undelivered
-        self._producer = producer(settings.kafka, self._topic, _ANY_SIZE)
+        self._producer = producer(settings.kafka, self._topic, _PROPERTIES)
         self._began = self._ended = time.monotonic()
         self.refused: dict[UndeliveredPlace, KafkaError] = {}
         """Of the last transaction, what Kafka said to its records, where that was more than that it is aborted."""
@@ -75,7 +77,7 @@ class RetryOutbox:
         self._decided(self._producer.begin_transaction)
         try:
             done = all(map(self._is_taken, batch)) and self._is_decided()
-        except BaseException:  # Ctrl-C too: what stays open would hide what others write to the same topics
+        except BaseException:  # a second Ctrl-C too: what stays open would hide what others write to the same topics
             if not self.is_committing:
                 with suppress(KafkaException, RebuildError, BrokerError):
                     self._abort()
@@ -99,7 +101,7 @@ class RetryOutbox:
 
     def _send(self, ready: Ready, record: _Record) -> None:
         def told(error: KafkaError | None, _message: object) -> None:
-            if error is None:
+            if error is None:  # not reported, but the client's types say that it may be
                 return
             if record.topic == self._topic:
                 self._own_error = error

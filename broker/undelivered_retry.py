@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 
 from tamis.broker.configuration import Settings
 from tamis.broker.errors import UnreachableError
+from tamis.broker.interrupts import interrupts_deferred
 from tamis.broker.kafka import TOO_LARGE
 from tamis.broker.transactions import RebuildError
 from tamis.broker.undelivered import ReceivedUndelivered, committed, complete
@@ -138,9 +139,11 @@ class _Retrier:
                 for received in some:
                     self._take(received, preparation, pending)
                     while pending.is_full:
-                        self._send_some(pending, outbox)
+                        with interrupts_deferred():
+                            self._send_some(pending, outbox)
             while pending:
-                self._send_some(pending, outbox)
+                with interrupts_deferred():
+                    self._send_some(pending, outbox)
         finally:
             self._report.made = targets.made
 

@@ -2,7 +2,9 @@
 
 import json
 import logging
+import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,7 @@ from deltalake import DeltaTable
 
 from broker_cluster import Cluster
 from commands import Command
+from processes import soon
 from spark_sessions import small_spark
 from tamis.broker.configuration import ArchiveSettings
 from tamis.broker.kafka import AdminClient, NewTopic, TopicPartition, producer
@@ -179,6 +182,37 @@ def test_an_older_archiver_that_goes_on_adds_nothing(archived: Archived, spark: 
     newer.append(rows.limit(1), nexts)
     newer.require_own()
     assert spark.read.format("delta").load(place.records).count() == before + 1
+
+
+def test_an_older_archiver_that_is_in_the_midst_of_a_commit_does_not_finish_it(
+    archived: Archived, spark: Any, tmp_path: Path
+) -> None:
+    """As one does whose process was killed while Spark's own one goes on for a moment."""
+    archived.send("a")
+    archived.once()
+    place = Place.at(str(archived.folder))
+    older = Writer(spark, place)
+    rows = spark.read.format("delta").load(place.records)
+    before, nexts = rows.count(), next_offsets(spark, place)
+    begun, go_on = tmp_path / "begun", tmp_path / "go-on"
+
+    def held(batches: Iterator[Any]) -> Iterator[Any]:
+        begun.touch()
+        while not go_on.exists():
+            time.sleep(0.05)
+        yield from batches
+
+    slow = rows.coalesce(1).mapInArrow(held, rows.schema)  # one task, which leaves a core to the newer archiver
+    with ThreadPoolExecutor(1) as pool:
+        writing = pool.submit(older.append, slow, nexts)
+        try:
+            assert soon(lambda: begun.exists() or writing.done(), 120)
+            newer = Writer(spark, place)
+        finally:
+            go_on.touch()
+        assert "CONCURRENT_TRANSACTION" in str(writing.exception()), writing.exception()
+    assert rows.count() == before
+    newer.require_own()
 
 
 def test_a_second_archiver_of_this_machine_is_refused(archived: Archived) -> None:

@@ -340,7 +340,7 @@ class TestOnce:
                 _, said = process.communicate(timeout=SECONDS)
             finally:
                 process.kill()
-        assert (process.returncode, said[:12]) == (130, "Interrupted.")
+        assert (process.returncode, said[:12]) == (130, "Interrupted."), said
         told = int(said.split()[1])
         assert told <= len(waiting.offsets("ann")) <= told + RECORDS_MAX < count
         waiting.cluster.write(waiting.settings.names.notifications("ann"), notified(-1).encode())
