@@ -7,12 +7,14 @@ process, or `spark-submit`, whose word on all of this counts: then nothing is se
 import importlib.metadata
 import logging
 import os
+import subprocess
 import sys
 import tempfile
+import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from typing import IO, TYPE_CHECKING, TypeAlias
+from typing import IO, TYPE_CHECKING, Any, TypeAlias
 
 from tamis.broker.errors import UnreachableError
 
@@ -26,6 +28,7 @@ _SCALA = "2.13"
 _LOOPBACK = "127.0.0.1"
 _STDERR = 2
 _TOLD_LINES = 15
+_DYING_SECONDS = 2.0
 _SUBMITTED = "PYSPARK_GATEWAY_PORT"
 """The variable by which `spark-submit` tells a program that Spark's Java process is there already."""
 
@@ -95,7 +98,6 @@ def spark_session(name: str, options: SparkOptions | None = None) -> Iterator["S
 
     SparkError if there can be none, with what Spark said about it.
     """
-    from py4j.protocol import Py4JNetworkError
     from pyspark.sql import SparkSession
 
     active = SparkSession.getActiveSession()
@@ -105,13 +107,14 @@ def spark_session(name: str, options: SparkOptions | None = None) -> Iterator["S
     options = options or SparkOptions()
     _set_environment(options)
     if not options.is_verbose:
-        # It tells of each call, and of each error that whoever called is told of anyway.
-        logging.getLogger("py4j").setLevel(logging.CRITICAL)
+        _silence_py4j()
     with tempfile.TemporaryFile() as said:
         session = _started(name, options, None if options.is_verbose else said)
         try:
             yield session
-        except (Py4JNetworkError, ConnectionError) as error:
+        except Exception as error:
+            if not _has_ended():
+                raise
             raise SparkError(
                 f"Spark's Java process has ended in the midst of it: {_last_lines(said) or error}\nIf it was short of "
                 "memory, give it more: --conf spark.driver.memory=4g"
@@ -119,6 +122,31 @@ def spark_session(name: str, options: SparkOptions | None = None) -> Iterator["S
         finally:
             with suppress(Exception):  # Java may have ended before: then there is nothing left to stop
                 session.stop()
+
+
+def _has_ended() -> bool:
+    """Whether Spark's Java process has; what fails for that fails in many ways, some before it is quite gone."""
+    from pyspark import SparkContext
+
+    process = getattr(SparkContext._gateway, "proc", None)  # noqa: SLF001 - nothing public tells
+    if process is None:
+        return False
+    with suppress(subprocess.TimeoutExpired):
+        process.wait(_DYING_SECONDS)
+    return process.returncode is not None
+
+
+def _silence_py4j() -> None:
+    """It tells of each call, and of each error that whoever called is told of anyway."""
+    logging.getLogger("py4j").setLevel(logging.CRITICAL)
+    root = logging.getLogger()  # some of that it logs as nobody's
+    if not any(isinstance(each, _NotOfPy4J) for each in root.filters):
+        root.addFilter(_NotOfPy4J())
+
+
+class _NotOfPy4J(logging.Filter):
+    def filter(self, record: logging.LogRecord) -> bool:
+        return f"{os.sep}py4j{os.sep}" not in record.pathname
 
 
 def _started(name: str, options: SparkOptions, said: IO[bytes] | None) -> "SparkSession":
@@ -132,7 +160,7 @@ def _started(name: str, options: SparkOptions, said: IO[bytes] | None) -> "Spark
         builder = builder.config(key, value)
     try:
         with _stderr_into(said):
-            return builder.getOrCreate()
+            return _got(builder)
     except (PySparkException, Py4JError, OSError) as error:
         reason = _last_lines(said) or str(error)
         raise SparkError(
@@ -140,6 +168,29 @@ def _started(name: str, options: SparkOptions, said: IO[bytes] | None) -> "Spark
             "fetched by Ivy from Maven's central repository, or from mirrors: --conf spark.jars.ivySettings=FILE. "
             "--debug shows all that Spark says."
         ) from error
+
+
+def _got(builder: "SparkSession.Builder") -> "SparkSession":
+    """In a thread of its own: in the main one PySpark would answer Ctrl-C by a call of Java in the midst of another."""
+    got: list[SparkSession] = []
+    failed: list[BaseException] = []
+
+    def get() -> None:
+        try:
+            got.append(builder.getOrCreate())
+        except BaseException as error:  # noqa: BLE001 - it is raised below
+            failed.append(error)
+
+    # A daemon, for Ctrl-C not to wait until it is there; Java ends with this process.
+    thread = threading.Thread(target=get, name="spark-start", daemon=True)
+    thread.start()
+    thread.join()
+    if failed:
+        raise failed[0]
+    [session] = got
+    jvm: Any = session.sparkContext._jvm  # noqa: SLF001 - PySpark has nothing public for it
+    jvm.SparkSession.setActiveSession(session._jsparkSession)  # noqa: SLF001 - it is active by thread
+    return session
 
 
 def _set_environment(options: SparkOptions) -> None:

@@ -93,6 +93,8 @@ def once(
 
     session = session_of(context)
     done = _archived(session, path, Pace(batch), (notifications, accept_loss), (master, conf))
+    if done is None:
+        raise KeyboardInterrupt
     row = asdict(done)
     lost = f" {done.lost:,} offsets were gone, and are noted as missing." if done.lost else ""
     text = f"Archived {done.records:,} records of {done.topics} topics in {done.seconds:g} s.{lost}"
@@ -242,23 +244,31 @@ def _archived(
     pace: "Pace",
     wanted: tuple[bool, bool],
     where: tuple[str | None, list[str] | None],
-) -> "Done":
+) -> "Done | None":
+    """What came of it, if it was not stopped."""
     place = _place(session, path)
     settings = session.settings
     if not sys.stderr.isatty() and not session.options.quiet:
         from tamis.broker.logs import configure_logging
 
         configure_logging()
-    with spark(session, "tamis archive", *where) as started:
-        from tamis.spark_sink.archive import Archiver, Wanted
+    from tamis.spark_sink.session import SparkError
 
-        notifications, accept_loss = wanted
-        archiver = Archiver(started, settings, place, Wanted(pace, notifications, accept_loss))
-        with stopped_by_signals() as stop, _Shown(session) as shown:
-            done = archiver.run(stop.is_set, shown)
-        if stop.is_set() and pace.seconds is None:
-            raise KeyboardInterrupt
-    return done
+    done = None
+    with stopped_by_signals() as stop:
+        try:
+            with spark(session, "tamis archive", *where) as started:
+                from tamis.spark_sink.archive import Archiver, Wanted
+
+                notifications, accept_loss = wanted
+                archiver = Archiver(started, settings, place, Wanted(pace, notifications, accept_loss))
+                if not stop.is_set():
+                    with _Shown(session) as shown:
+                        done = archiver.run(stop.is_set, shown)
+        except SparkError:
+            if not stop.is_set():  # whoever stops a service may stop all of its processes, Spark's too
+                raise
+    return None if stop.is_set() else done
 
 
 def _place(session: Session, path: str | None) -> "Place":

@@ -14,11 +14,12 @@ from confluent_kafka.admin import AclBinding, AclOperation, AclPermissionType, R
 from deltalake import DeltaTable
 
 from commands import TAMIS
+from processes import soon
 from spark_sessions import SMALL
 from tamis.admin.local import LocalStack, StackOptions
 from tamis.broker.configuration import Settings
 from tamis.broker.kafka import admin_client, producer
-from tamis.broker.topics import Wanted, create
+from tamis.broker.topics import Wanted, add, create
 
 pytestmark = pytest.mark.timeout(900)
 EVENTS = 20_000
@@ -48,10 +49,10 @@ def allow(settings: Settings, user: str) -> None:
         future.result()
 
 
-def archiver(settings: Settings, folder: Path) -> "subprocess.Popen[str]":
+def archiver(settings: Settings, folder: Path, *command: str) -> "subprocess.Popen[str]":
     options = [f"--conf={key}={value}" for key, value in SMALL.items()]
     return subprocess.Popen(
-        [*TAMIS, "archive", "once", "--path", str(folder), "--batch", str(BATCH), *options, "-o", "json"],
+        [*TAMIS, "archive", *command, "--path", str(folder), *options, "-o", "json"],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -107,7 +108,7 @@ def test_whatever_is_killed_each_committed_record_is_there_once(secured: LocalSt
     folder = tmp_path / "archive"
     torn = 0
     for turn in range(KILLS):
-        process = archiver(user, folder)
+        process = archiver(user, folder, "once", "--batch", str(BATCH))
         finished = await_a_batch_in_the_midst(process, folder)
         if turn % 2:
             process.kill()  # Spark's own process is on its own for a moment, and may still commit
@@ -116,7 +117,7 @@ def test_whatever_is_killed_each_committed_record_is_there_once(secured: LocalSt
         process.communicate()
         torn += finished == commits(folder)
     assert torn, "no batch was cut short"
-    process = archiver(user, folder)
+    process = archiver(user, folder, "once", "--batch", str(BATCH))
     printed, said = process.communicate()
     assert process.returncode == 0, said
     assert user.kafka.extra["sasl.password"] not in said
@@ -129,3 +130,45 @@ def test_whatever_is_killed_each_committed_record_is_there_once(secured: LocalSt
     assert rows == distinct == len(committed)
     values = duckdb.execute("select value from records where topic = ?", [names.events]).fetchall()
     assert {int(value) for (value,) in values} == committed
+
+
+def archived(folder: Path, topic: str) -> list[bytes]:
+    if not commits(folder):
+        return []
+    records = DeltaTable(folder / "records").to_pyarrow_table()  # noqa: F841 - DuckDB finds it by its name
+    rows = duckdb.execute('select value from records where topic = ? order by "partition", "offset"', [topic])
+    return [value for (value,) in rows.fetchall()]
+
+
+def test_the_service_takes_topics_in_outlives_kafka_and_ends_in_order(tmp_path: Path) -> None:
+    with LocalStack(StackOptions(redis=False)) as stack:
+        settings = stack.settings
+        events, folder = settings.names.events, tmp_path / "archive"
+        create(settings, Wanted(from_start=True))
+
+        def send(topic: str, value: bytes) -> None:
+            client = producer(settings.kafka)
+            client.produce(topic, value, partition=0)
+            assert client.flush(60) == 0
+
+        send(events, b"a")
+        process = archiver(settings, folder, "run", "--every", "1")
+        try:
+            assert soon(lambda: archived(folder, events) == [b"a"], 120)
+            stack.brokers[0].kill()
+            time.sleep(5)
+            stack.brokers[0].start()
+            stack.wait_until_ready()
+            add(settings, "more", partitions=2, from_start=True)
+            send("more", b"m")
+            send(events, b"b")
+            assert soon(lambda: archived(folder, events) == [b"a", b"b"], 120)
+            assert soon(lambda: archived(folder, "more") == [b"m"], 120)
+            # As service managers do: to all of its processes, Java's too.
+            os.killpg(process.pid, signal.SIGTERM)
+            printed, said = process.communicate(timeout=60)
+        finally:
+            process.kill()
+        assert (process.returncode, printed) == (0, ""), said
+        assert {json.loads(line)["event"] for line in said.splitlines() if line.startswith("{")} >= {"Archived"}
+        assert "Traceback" not in said
