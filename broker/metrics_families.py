@@ -22,7 +22,7 @@ def families(meters: Meters, ends: Mapping[Place, int], *, is_ready: bool, scrap
     yield from _transactions(meters)
     yield from _subscriptions(meters)
     yield from _partitions(meters, ends)
-    yield from _system()
+    yield from system_families()
 
 
 def _process(meters: Meters, *, is_ready: bool, scrape_errors: int) -> Iterator[Family]:
@@ -123,7 +123,7 @@ def _partitions(meters: Meters, ends: Mapping[Place, int]) -> Iterator[Family]:
     )
 
 
-def _system() -> Iterator[Family]:
+def system_families() -> Iterator[Family]:
     """Under the names that every exporter has for them."""
     usage = resource.getrusage(resource.RUSAGE_SELF)
     yield _counter("process_cpu_seconds_total", "Processor time, user's and system's.", usage.ru_utime + usage.ru_stime)

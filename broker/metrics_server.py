@@ -1,22 +1,23 @@
-"""What a broker process answers by HTTP, beside its work: `/metrics`, `/livez`, `/readyz`."""
+"""What a service answers by HTTP, beside its work: `/metrics`, `/livez`, `/readyz`."""
 
 import logging
 import socket
 import threading
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from socketserver import TCPServer
-from typing import Any, Self
+from typing import Any, Protocol, Self
 from urllib.parse import urlsplit
 
-from tamis.broker.configuration import Settings
+from tamis.broker.configuration import MetricsSettings, Settings
 from tamis.broker.errors import ConflictError
 from tamis.broker.health import Check, Health
 from tamis.broker.health_facts import HealthFacts
 from tamis.broker.metrics import Meters
 from tamis.broker.metrics_families import families
-from tamis.broker.metrics_text import CONTENT_TYPE, text_of
+from tamis.broker.metrics_text import CONTENT_TYPE, Family, text_of
 
 _LOG = logging.getLogger(__name__)
 _TURN_SECONDS = 0.2
@@ -24,20 +25,28 @@ _REQUEST_SECONDS = 10.0
 _TEXT = "text/plain; charset=utf-8"
 
 
+class Pages(Protocol):
+    """What there is to be had, by its path."""
+
+    def page(self, path: str, query: str) -> tuple[HTTPStatus, str, str]:
+        """Status, type and text."""
+        ...
+
+
 class MetricsServer:
     """Answers until it is closed; does nothing where the configuration has no address for it."""
 
-    def __init__(self, settings: Settings, meters: Meters) -> None:
+    def __init__(self, settings: MetricsSettings, pages: Pages) -> None:
         """ConflictError if the address cannot be had."""
         self._server: _Server | None = None
-        address = settings.metrics.address
+        address = settings.address
         if address is None:
             return
         try:
-            self._server = _Server(address, Pages(settings, meters))
+            self._server = _Server(address, pages)
         except OSError as error:
             raise ConflictError(
-                f"metrics.listen = {settings.metrics.listen}: this address cannot be had ({error.strerror}). Give each "
+                f"metrics.listen = {settings.listen}: this address cannot be had ({error.strerror}). Give each "
                 "process of a machine one of its own; port 0 is any that is free."
             ) from error
         self._thread = threading.Thread(
@@ -67,8 +76,8 @@ class MetricsServer:
         self.close()
 
 
-class Pages:
-    """What there is to be had, by its path."""
+class BrokerPages:
+    """Of a broker process."""
 
     def __init__(self, settings: Settings, meters: Meters) -> None:
         self._meters = meters
@@ -76,33 +85,46 @@ class Pages:
         self._health = Health(meters, self._facts)
 
     def page(self, path: str, query: str) -> tuple[HTTPStatus, str, str]:
-        """Status, type and text."""
-        verbose = "verbose" in query.split("&") or "verbose=" in query
+        """Readiness asks Kafka for what stands in the way, if whoever asks wants to know all."""
+        verbose = is_verbose(query)
         match path:
             case "/metrics":
-                return HTTPStatus.OK, CONTENT_TYPE, self._metrics()
+                return metrics_page(self._families())
             case "/livez":
-                return self._verdict(self._health.life(), verbose=verbose)
+                return verdict_page(self._health.life(), verbose=verbose)
             case "/readyz":
-                return self._verdict(self._health.readiness(verbose=verbose), verbose=verbose)
-            case "/":
-                return HTTPStatus.OK, _TEXT, "/metrics\n/livez\n/readyz?verbose\n"
-        return HTTPStatus.NOT_FOUND, _TEXT, "there are /metrics, /livez and /readyz\n"
+                return verdict_page(self._health.readiness(verbose=verbose), verbose=verbose)
+        return other_page(path)
 
-    def _metrics(self) -> str:
+    def _families(self) -> Iterator[Family]:
         ends, is_ready = self._facts.ends(), self._health.is_ready()
-        return text_of(families(self._meters, ends, is_ready=is_ready, scrape_errors=self._facts.errors))
+        return families(self._meters, ends, is_ready=is_ready, scrape_errors=self._facts.errors)
 
-    def _verdict(self, checks: list[Check], *, verbose: bool) -> tuple[HTTPStatus, str, str]:
-        """Of what is not good each reason is told, of what is good only to those who ask."""
-        is_good = all(check.is_good for check in checks)
-        lines = [
-            f"[{'+' if check.is_good else '-'}] {check.name}: {check.told}"
-            for check in checks
-            if verbose or not check.is_good
-        ]
-        status = HTTPStatus.OK if is_good else HTTPStatus.SERVICE_UNAVAILABLE
-        return status, _TEXT, "\n".join([*lines, "yes" if is_good else "no", ""])
+
+def is_verbose(query: str) -> bool:
+    return "verbose" in query.split("&") or "verbose=" in query
+
+
+def metrics_page(found: Iterable[Family]) -> tuple[HTTPStatus, str, str]:
+    return HTTPStatus.OK, CONTENT_TYPE, text_of(found)
+
+
+def verdict_page(checks: Sequence[Check], *, verbose: bool) -> tuple[HTTPStatus, str, str]:
+    """Of what is not good each reason is told, of what is good only to those who ask."""
+    is_good = all(check.is_good for check in checks)
+    lines = [
+        f"[{'+' if check.is_good else '-'}] {check.name}: {check.told}"
+        for check in checks
+        if verbose or not check.is_good
+    ]
+    status = HTTPStatus.OK if is_good else HTTPStatus.SERVICE_UNAVAILABLE
+    return status, _TEXT, "\n".join([*lines, "yes" if is_good else "no", ""])
+
+
+def other_page(path: str) -> tuple[HTTPStatus, str, str]:
+    if path == "/":
+        return HTTPStatus.OK, _TEXT, "/metrics\n/livez\n/readyz?verbose\n"
+    return HTTPStatus.NOT_FOUND, _TEXT, "there are /metrics, /livez and /readyz\n"
 
 
 class _Server(ThreadingHTTPServer):

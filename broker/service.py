@@ -12,7 +12,7 @@ from tamis.broker.kafka import KafkaException, admin_client
 from tamis.broker.layout_watch import LayoutWatch
 from tamis.broker.layouts import require_layout
 from tamis.broker.metrics import Meters
-from tamis.broker.metrics_server import MetricsServer
+from tamis.broker.metrics_server import BrokerPages, MetricsServer
 from tamis.broker.outlets import Outlets
 from tamis.broker.pace import Pace
 from tamis.broker.schema_registry import ConfluentRegistry
@@ -39,7 +39,7 @@ _VANISHED_SECONDS = 10.0
 def serve(settings: Settings, shard: int, slot: str | None, must_stop: Callable[[], bool]) -> Counts:
     """Work until it must stop. A BrokerError says why it cannot."""
     kept = _kept(settings, shard)
-    server = MetricsServer(settings, kept.meters)
+    server = MetricsServer(settings.metrics, BrokerPages(settings, kept.meters))
     try:
         with Watchdog(kept.meters, settings.broker.stall_seconds):
             service = Service(settings, shard, slot, kept, must_stop)

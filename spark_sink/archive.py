@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from tamis.broker.configuration import Settings
 from tamis.broker.errors import UnreachableError
+from tamis.spark_sink.archive_metrics import ArchiveMeters
 from tamis.spark_sink.archive_place import Place
 from tamis.spark_sink.archive_plan import Plan, plan, topics_of
 from tamis.spark_sink.archive_progress import Heard, Progress
@@ -58,6 +59,7 @@ class Archiver:
         self._settings = settings
         self._place = place
         self._wanted = wanted
+        self.meters = ArchiveMeters()
 
     def run(self, stopping: Callable[[], bool] = lambda: False, progress: Progress | None = None) -> Done:
         """Up to the present end; or, if the pace has seconds, until `stopping`.
@@ -67,20 +69,19 @@ class Archiver:
         began = time.monotonic()
         # Rows of a task are of one topic and hardly more than one day: they need no sorting before they are written.
         self._spark.conf.set("spark.sql.maxConcurrentOutputFileWriters", "16")
-        with self._place.locked(), Heard(self._spark, progress) as heard:
+        with self._place.locked(), Heard(self._spark, self.meters, progress) as heard:
             make(self._spark, self._place)
             writer = Writer(self._spark, self._place)
             planned = self._planned()
-            lost = 0
             while True:
-                lost += sum(each.offset - each.missing_from for each in planned.losses)
+                self.meters.lost += sum(each.offset - each.missing_from for each in planned.losses)
                 heard.expect(planned.starts, planned.waiting)
                 watch = _Watch(self._settings, self._wanted, planned)
                 stream = Stream(self._spark, self._settings, planned, writer, self._wanted.pace)
                 if self._is_once:
                     stream.run(stopping, watch.is_over)
                     break
-                with _tolerated():
+                with self._tolerated():
                     stream.run(stopping, watch.is_over)
                 following = self._followed(stopping)
                 if following is None:
@@ -89,7 +90,8 @@ class Archiver:
             heard.wait()
         logs = planned.topics.logs
         seconds = round(time.monotonic() - began, 3)
-        return Done(heard.records, heard.batches, seconds, len(planned.topics.facts), len(logs), lost)
+        counts = self.meters
+        return Done(counts.records, counts.batches, seconds, len(planned.topics.facts), len(logs), counts.lost)
 
     @property
     def _is_once(self) -> bool:
@@ -98,10 +100,19 @@ class Archiver:
     def _followed(self, stopping: Callable[[], bool]) -> Plan | None:
         """The next plan, once Kafka tells what there is; None if it is to stop."""
         while not stopping():
-            with _tolerated():
+            with self._tolerated():
                 return self._planned()
             _wait(stopping, _AGAIN_SECONDS)
         return None
+
+    @contextmanager
+    def _tolerated(self) -> Iterator[None]:
+        """A Kafka that does not answer is none to stop for, once it has: whoever archives on and on asks again."""
+        try:
+            yield
+        except UnreachableError as error:
+            self.meters.failed(str(error))
+            _LOG.warning("%s", error)
 
     def _planned(self) -> Plan:
         """What begins, or is lost, is noted before anything is read beyond it."""
@@ -128,15 +139,6 @@ def _told(losses: "list[Beginning]") -> str:
     ]
     more = len(losses) - len(named)
     return ", ".join(named) + (f" and more in {more} other partitions" if more > 0 else "")
-
-
-@contextmanager
-def _tolerated() -> Iterator[None]:
-    """A Kafka that does not answer is none to stop for, once it has: whoever archives on and on asks again."""
-    try:
-        yield
-    except UnreachableError as error:
-        _LOG.warning("%s", error)
 
 
 def _wait(stopping: Callable[[], bool], seconds: float) -> None:

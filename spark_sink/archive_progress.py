@@ -8,6 +8,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Protocol, Self
 
 from tamis.broker.lag_ends import Place
+from tamis.spark_sink.archive_metrics import ArchiveMeters
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -28,16 +29,15 @@ class Progress(Protocol):
 class Heard:
     """All batches of a session, for as long as the block lasts."""
 
-    def __init__(self, spark: "SparkSession", progress: Progress | None = None) -> None:
+    def __init__(self, spark: "SparkSession", meters: ArchiveMeters, progress: Progress | None = None) -> None:
         self._spark = spark
+        self._meters = meters
         self._progress = progress
         self._ended = threading.Semaphore(0)
         self._streams = 0
         self._at: dict[Place, int] = {}
         """Up to where each partition was read."""
         self._listener = _listener(self)
-        self.records = 0
-        self.batches = 0
 
     def __enter__(self) -> Self:
         self._spark.streams.addListener(self._listener)
@@ -52,6 +52,7 @@ class Heard:
         """One more stream, that begins there and has so many offsets before it."""
         self._streams += 1
         self._at = dict(starts)
+        self._meters.reads()
         if self._progress is not None:
             self._progress.expect(offsets)
 
@@ -60,17 +61,22 @@ class Heard:
         for _ in range(self._streams):
             self._ended.acquire(timeout=_LAST_SECONDS)
 
+    def idle(self) -> None:
+        """Spark has looked, and found nothing new."""
+        self._meters.looked(None)
+
     def batch(self, told: Any) -> None:
         ends = {place: end for source in told.sources for place, end in _offsets(source.endOffset).items()}
+        there = {place: end for source in told.sources for place, end in _offsets(source.latestOffset).items()}
+        self._meters.looked(sum(max(0, there[place] - end) for place, end in ends.items() if place in there))
         offsets = sum(end - self._at.get(place, end) for place, end in ends.items())
         self._at |= ends
         if not offsets:
             return
         if self._progress is not None:
             self._progress.advance(offsets)
-        self.records += told.numInputRows
-        self.batches += 1
         seconds = told.batchDuration / 1000
+        self._meters.committed(told.numInputRows, seconds)
         _LOG.info(
             "Archived",
             extra={
@@ -107,8 +113,8 @@ def _listener(heard: Heard) -> Any:
         def onQueryProgress(self, event: Any) -> None:  # noqa: N802
             heard.batch(event.progress)
 
-        def onQueryIdle(self, event: Any) -> None:  # noqa: N802
-            pass
+        def onQueryIdle(self, event: Any) -> None:  # noqa: ARG002, N802
+            heard.idle()
 
         def onQueryTerminated(self, event: Any) -> None:  # noqa: ARG002, N802
             heard.end()

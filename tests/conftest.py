@@ -1,12 +1,17 @@
 """How hard hypothesis tries: `dev` here, `ci` where `CI` is set. And the engines, each of which keeps one contract."""
 
 import os
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import hypothesis
 import pytest
 
 from tamis.indexes.engines import ENGINES
 from variants import EagerPairs
+
+if TYPE_CHECKING:
+    from tamis.admin.local.ports import Ports
 
 ENGINES[EagerPairs.name] = EagerPairs
 hypothesis.settings.register_profile("dev", max_examples=50, deadline=None)
@@ -26,3 +31,13 @@ def other_engine(request: pytest.FixtureRequest) -> str:
     """Each engine's name once more, for what one engine hands to another."""
     name: str = request.param
     return name
+
+
+@pytest.fixture(scope="module")
+def ports() -> Iterator["Ports"]:
+    """Free ones, for what listens."""
+    from tamis.admin.local.ports import Ports  # sanitized builds are tested without what this needs
+
+    found = Ports()
+    yield found
+    found.release()

@@ -106,6 +106,7 @@ def once(
 Examples:
   tamis archive run --path /data/archive
   tamis archive run --every 300 --notifications 2> archive.log
+  tamis archive run --metrics 127.0.0.1:9465       with metrics for Prometheus
 """
 )
 def run(
@@ -115,6 +116,10 @@ def run(
     notifications: Notifications = False,
     accept_loss: AcceptLoss = False,
     batch: Records = 1_000_000,
+    metrics: Annotated[
+        str | None,
+        typer.Option(metavar="HOST:PORT", help="Serve /metrics, /livez and /readyz there; port 0: any. Default: no."),
+    ] = None,
     master: Master = None,
     conf: Conf = None,
 ) -> None:
@@ -125,7 +130,7 @@ def run(
     from tamis.spark_sink.archive_stream import Pace
 
     session = session_of(context)
-    _archived(session, path, Pace(batch, every), (notifications, accept_loss), (master, conf))
+    _archived(session, path, Pace(batch, every), (notifications, accept_loss), (master, conf), metrics)
 
 
 @app.command(
@@ -244,6 +249,7 @@ def _archived(
     pace: "Pace",
     wanted: tuple[bool, bool],
     where: tuple[str | None, list[str] | None],
+    metrics: str | None = None,
 ) -> "Done | None":
     """What came of it, if it was not stopped."""
     place = _place(session, path)
@@ -252,18 +258,23 @@ def _archived(
         from tamis.broker.logs import configure_logging
 
         configure_logging()
+    from tamis.broker.configuration import MetricsSettings
     from tamis.spark_sink.session import SparkError
 
+    # That of the settings is a broker's.
+    served = MetricsSettings() if metrics is None else MetricsSettings.at(metrics, "flag --metrics")
     done = None
     with stopped_by_signals() as stop:
         try:
             with spark(session, "tamis archive", *where) as started:
+                from tamis.broker.metrics_server import MetricsServer
                 from tamis.spark_sink.archive import Archiver, Wanted
+                from tamis.spark_sink.archive_metrics import ArchivePages
 
                 notifications, accept_loss = wanted
                 archiver = Archiver(started, settings, place, Wanted(pace, notifications, accept_loss))
                 if not stop.is_set():
-                    with _Shown(session) as shown:
+                    with MetricsServer(served, ArchivePages(archiver.meters)), _Shown(session) as shown:
                         done = archiver.run(stop.is_set, shown)
         except SparkError:
             if not stop.is_set():  # whoever stops a service may stop all of its processes, Spark's too

@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import time
+import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,9 +15,11 @@ from confluent_kafka.admin import AclBinding, AclOperation, AclPermissionType, R
 from deltalake import DeltaTable
 
 from commands import TAMIS
+from metrics_text import parsed
 from processes import soon
 from spark_sessions import SMALL
 from tamis.admin.local import LocalStack, StackOptions
+from tamis.admin.local.ports import Ports
 from tamis.broker.configuration import Settings
 from tamis.broker.kafka import admin_client, producer
 from tamis.broker.topics import Wanted, add, create
@@ -140,7 +143,7 @@ def archived(folder: Path, topic: str) -> list[bytes]:
     return [value for (value,) in rows.fetchall()]
 
 
-def test_the_service_takes_topics_in_outlives_kafka_and_ends_in_order(tmp_path: Path) -> None:
+def test_the_service_takes_topics_in_outlives_kafka_and_ends_in_order(ports: Ports, tmp_path: Path) -> None:
     with LocalStack(StackOptions(redis=False)) as stack:
         settings = stack.settings
         events, folder = settings.names.events, tmp_path / "archive"
@@ -152,7 +155,8 @@ def test_the_service_takes_topics_in_outlives_kafka_and_ends_in_order(tmp_path: 
             assert client.flush(60) == 0
 
         send(events, b"a")
-        process = archiver(settings, folder, "run", "--every", "1")
+        port = ports.claim()
+        process = archiver(settings, folder, "run", "--every", "1", "--metrics", f"127.0.0.1:{port}")
         try:
             assert soon(lambda: archived(folder, events) == [b"a"], 120)
             stack.brokers[0].kill()
@@ -164,6 +168,11 @@ def test_the_service_takes_topics_in_outlives_kafka_and_ends_in_order(tmp_path: 
             send(events, b"b")
             assert soon(lambda: archived(folder, events) == [b"a", b"b"], 120)
             assert soon(lambda: archived(folder, "more") == [b"m"], 120)
+            with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics") as answer:
+                told = parsed(answer.read().decode())
+            assert told["tamis_ready"].value() == 1
+            assert told["tamis_archive_records_total"].value() >= 3
+            assert told["tamis_archive_failures_total"].value() == told["tamis_archive_lag_offsets"].value() == 0
             # As service managers do: to all of its processes, Java's too.
             os.killpg(process.pid, signal.SIGTERM)
             printed, said = process.communicate(timeout=60)

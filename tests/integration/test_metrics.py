@@ -21,10 +21,12 @@ from tamis.admin.local.ports import Ports
 from tamis.broker import subscription_log
 from tamis.broker.configuration import MetricsSettings, Settings
 from tamis.broker.kafka import producer
+from tamis.broker.metrics_text import text_of
 from tamis.broker.partitions import partition_of
 from tamis.broker.service import serve
 from tamis.codecs.event import Event
 from tamis.codecs.subscription import Subscription
+from tamis.spark_sink.archive_metrics import ArchiveMeters, archive_families
 
 ROOT = Path(__file__).parents[2]
 SECONDS = 60.0
@@ -72,13 +74,6 @@ class Watched:
 
     def total(self, name: str) -> float:
         return sum(self.metrics()[name].samples.values())
-
-
-@pytest.fixture(scope="module")
-def ports() -> Iterator[Ports]:
-    ports = Ports()
-    yield ports
-    ports.release()
 
 
 @contextmanager
@@ -148,11 +143,17 @@ def test_what_happened_is_counted(exported: tuple[Cluster, dict[str, Family]]) -
     assert found["tamis_partitions"].value(shard="0") == found["tamis_partitions_owned"].value(shard="0") == 2
 
 
-def test_every_metric_is_documented_and_nothing_else_is(exported: tuple[Cluster, dict[str, Family]]) -> None:
+@pytest.fixture(scope="module")
+def everything(exported: tuple[Cluster, dict[str, Family]]) -> dict[str, Family]:
+    """What an archiver tells, too."""
+    return parsed(text_of(archive_families(ArchiveMeters()))) | exported[1]
+
+
+def test_every_metric_is_documented_and_nothing_else_is(everything: dict[str, Family]) -> None:
     told = (ROOT / "docs" / "metrics.md").read_text()
     rows = [line.split("|")[1:3] for line in told.splitlines() if re.match(r"\| `(?:tamis|process)_", line)]
     documented = {name: kind.strip() for names, kind in rows for name in NAME.findall(re.sub(r"\{.*?\}", "", names))}
-    assert documented == {name: family.kind for name, family in exported[1].items()}
+    assert documented == {name: family.kind for name, family in everything.items()}
 
 
 def test_the_documented_labels_are_those_that_samples_have(exported: tuple[Cluster, dict[str, Family]]) -> None:
@@ -175,15 +176,13 @@ def expressions_of_the_dashboard() -> list[str]:
 
 
 @pytest.mark.parametrize("expressions", [expressions_of_alerts, expressions_of_the_dashboard])
-def test_what_is_deployed_names_metrics_that_there_are(
-    exported: tuple[Cluster, dict[str, Family]], expressions: Any
-) -> None:
+def test_what_is_deployed_names_metrics_that_there_are(everything: dict[str, Family], expressions: Any) -> None:
     named: set[str] = set()
     for expression in expressions():
         assert expression.count("(") == expression.count(")"), expression
         for name in NAME.findall(expression):
             bare = SUFFIX.sub("", name)
-            family = exported[1].get(name) or exported[1].get(bare)
+            family = everything.get(name) or everything.get(bare)
             assert family is not None, expression
             assert (family.kind == "histogram") == (name != bare), f"{name} in {expression}"
             named.add(bare)

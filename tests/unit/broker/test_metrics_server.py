@@ -11,16 +11,17 @@ from metrics_text import parsed
 from tamis.broker.configuration import KafkaSettings, MetricsSettings, Settings
 from tamis.broker.errors import ConfigurationError, ConflictError
 from tamis.broker.metrics import Meters
-from tamis.broker.metrics_server import MetricsServer
+from tamis.broker.metrics_server import BrokerPages, MetricsServer
 
 
-def settings(listen: str) -> Settings:
-    return Settings(kafka=KafkaSettings(bootstrap_servers="127.0.0.1:1"), metrics=MetricsSettings(listen=listen))
+def serving(listen: str) -> MetricsServer:
+    settings = Settings(kafka=KafkaSettings(bootstrap_servers="127.0.0.1:1"))
+    return MetricsServer(MetricsSettings(listen=listen), BrokerPages(settings, Meters("scan")))
 
 
 @pytest.fixture
 def server() -> Iterator[MetricsServer]:
-    with MetricsServer(settings("127.0.0.1:0"), Meters("scan")) as server:
+    with serving("127.0.0.1:0") as server:
         yield server
 
 
@@ -65,13 +66,13 @@ def test_who_sends_nothing_holds_nobody_up(server: MetricsServer) -> None:
 
 
 def test_without_an_address_nothing_is_served() -> None:
-    with MetricsServer(settings(""), Meters()) as server:
+    with serving("") as server:
         assert server.url == ""
 
 
 def test_an_address_that_somebody_has_is_told(server: MetricsServer) -> None:
     with pytest.raises(ConflictError, match=r"cannot be had.*one of its own"):
-        MetricsServer(settings(urlsplit(server.url).netloc), Meters())
+        serving(urlsplit(server.url).netloc)
 
 
 @pytest.mark.parametrize(
