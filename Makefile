@@ -21,8 +21,9 @@ SANITIZERS = $$(c++ -print-file-name=libasan.so) $$(c++ -print-file-name=libubsa
 SANITIZED := ASAN_OPTIONS=detect_leaks=0 PYTHONMALLOC=malloc
 SANITIZED_TESTS := tests/unit/indexes tests/unit/codecs tests/unit/broker/test_frozen_state.py tests/property tests/differential
 
-# A file's tests stay together, since they share what takes long to start. ARGS="-n 0" runs them one by one.
-TWO_AT_A_TIME := -n 2 --dist loadfile
+# A file's tests stay together, since they share what takes long to start; those with servers come first, since few of
+# them take long. ARGS="-n 0" runs them one by one.
+TWO_AT_A_TIME := -n 2 --dist loadfile --no-loadscope-reorder
 
 .DEFAULT_GOAL := build
 .PHONY: help build installed demo test chaos lint types checked fuzzed fuzz bench format pin clean

@@ -9,13 +9,14 @@ import pytest
 
 from tamis.indexes.engines import ENGINES
 from variants import EagerPairs
+from workloads import SCALE
 
 if TYPE_CHECKING:
     from tamis.admin.local.ports import Ports
 
 ENGINES[EagerPairs.name] = EagerPairs
-hypothesis.settings.register_profile("dev", max_examples=50, deadline=None)
-hypothesis.settings.register_profile("ci", max_examples=200, deadline=None, print_blob=True)
+hypothesis.settings.register_profile("dev", max_examples=max(5, round(50 * SCALE)), deadline=None)
+hypothesis.settings.register_profile("ci", max_examples=max(5, round(100 * SCALE)), deadline=None, print_blob=True)
 hypothesis.settings.load_profile("ci" if os.environ.get("CI") else "dev")
 
 

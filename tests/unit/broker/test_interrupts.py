@@ -2,10 +2,19 @@
 
 import signal
 import threading
+from collections.abc import Iterator
 
 import pytest
 
 from tamis.broker.interrupts import interrupts_deferred
+
+
+@pytest.fixture(autouse=True)
+def handled() -> Iterator[None]:
+    """As in a process that was not started in the background."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 def interrupted(times: int, steps: list[int], error: Exception | None = None) -> None:
