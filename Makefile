@@ -83,6 +83,7 @@ bench: build ## measure what docs/benchmarks.md tells; downloads Kafka once more
 	$(BIN)/python -m benchmarks.bad_topics
 	$(BIN)/python -m benchmarks.ps_tree
 	$(BIN)/python -m benchmarks.matching
+	$(BIN)/python -m benchmarks.archive
 	$(BIN)/python -m benchmarks.replay
 	$(BIN)/python -m benchmarks.peers
 	$(BIN)/python -m benchmarks.papers.ps_tree_2018 --fresh --publish

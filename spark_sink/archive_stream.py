@@ -40,7 +40,7 @@ _LOST = ("OffsetOutOfRange", "data loss", "failOnDataLoss", "DATA_LOSS", "KAFKA_
 class Pace:
     """How much is read at once, and how often."""
 
-    records: int = 1_000_000
+    records: int = 5_000_000
     """In one commit, at most: offsets of all topics together."""
     seconds: float | None = None
     """Between batches; None: as fast as it goes, up to what is there at the start."""

@@ -80,7 +80,7 @@ def once(
     path: Path = None,
     notifications: Notifications = False,
     accept_loss: AcceptLoss = False,
-    batch: Records = 1_000_000,
+    batch: Records = 5_000_000,
     master: Master = None,
     conf: Conf = None,
 ) -> None:
@@ -115,7 +115,7 @@ def run(
     every: Annotated[float, typer.Option(min=0.1, metavar="SECONDS", help="Between two commits, at least.")] = 30.0,
     notifications: Notifications = False,
     accept_loss: AcceptLoss = False,
-    batch: Records = 1_000_000,
+    batch: Records = 5_000_000,
     metrics: Annotated[
         str | None,
         typer.Option(metavar="HOST:PORT", help="Serve /metrics, /livez and /readyz there; port 0: any. Default: no."),
