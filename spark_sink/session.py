@@ -16,7 +16,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import IO, TYPE_CHECKING, Any, TypeAlias
 
-from tamis.broker.errors import UnreachableError
+from tamis.broker.errors import BrokerError, UnreachableError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -113,7 +113,7 @@ def spark_session(name: str, options: SparkOptions | None = None) -> Iterator["S
         try:
             yield session
         except Exception as error:
-            if not _has_ended():
+            if not _has_ended(error):
                 raise
             raise SparkError(
                 f"Spark's Java process has ended in the midst of it: {_last_lines(said) or error}\nIf it was short of "
@@ -124,8 +124,10 @@ def spark_session(name: str, options: SparkOptions | None = None) -> Iterator["S
                 session.stop()
 
 
-def _has_ended() -> bool:
+def _has_ended(error: Exception) -> bool:
     """Whether Spark's Java process has; what fails for that fails in many ways, some before it is quite gone."""
+    if isinstance(error, BrokerError) and error.__cause__ is None:
+        return False  # nothing that Spark said
     from pyspark import SparkContext
 
     process = getattr(SparkContext._gateway, "proc", None)  # noqa: SLF001 - nothing public tells
