@@ -21,6 +21,8 @@ Conf = Annotated[
     list[str] | None, typer.Option("--conf", metavar="KEY=VALUE", help="A setting of Spark's own; repeatable.")
 ]
 
+PACKAGES = ("pyspark", "delta-spark", "pyarrow", "pandas")
+"""Of the extra, as pip calls them."""
 _NEEDED = ("pyspark", "delta", "pyarrow")
 
 

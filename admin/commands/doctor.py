@@ -63,6 +63,7 @@ def doctor(
         registry_symptoms(settings),
         machine_symptoms(),
         _java(),
+        _spark(is_wanted=settings.archive.path is not None),
     ):
         found += symptoms
     rows = [
@@ -90,7 +91,7 @@ def _java() -> "Iterator[Symptom]":
     from tamis.broker.doctor_findings import Symptom
     from tamis.broker.topic_checks import Status
 
-    wanted = f"{OLDEST} or newer, for tamis dev and demo"
+    wanted = f"{OLDEST} or newer, for tamis dev, demo, archive and replay"
     try:
         java = find_java()
     except StackError as error:
@@ -98,3 +99,43 @@ def _java() -> "Iterator[Symptom]":
         yield Symptom("machine", "Java", Status.WARN, what, wanted, f"Install {fix}" if fix else "")
     else:
         yield Symptom("machine", "Java", Status.OK, f"{java.version}, {java.command}", wanted)
+
+
+def _spark(*, is_wanted: bool) -> "Iterator[Symptom]":
+    """An extra, of which the parts must fit each other: a table's jars are those of one minor version of Spark."""
+    from tamis.admin.spark import PACKAGES
+    from tamis.broker.doctor_findings import Symptom
+    from tamis.broker.topic_checks import Status
+
+    wanted = "for tamis archive and replay"
+    found = {name: _version(name) for name in PACKAGES}
+    if missing := [name for name, version in found.items() if version is None]:
+        status = Status.WARN if is_wanted else Status.OK
+        fix = 'pip install "tamis[spark]"' if is_wanted else ""
+        yield Symptom("machine", "Spark", status, f"{', '.join(missing)}: not installed", wanted, fix)
+        return
+    told = ", ".join(f"{name} {version}" for name, version in found.items())
+    fits = _minor(found["pyspark"]) == _minor(found["delta-spark"])
+    yield Symptom(
+        *(
+            "machine",
+            "Spark",
+            Status.OK if fits else Status.WARN,
+            told,
+            f"{wanted}: pyspark and delta-spark of one x.y",
+        ),
+        "" if fits else 'Let pip choose them: pip install "tamis[spark]"',
+    )
+
+
+def _version(package: str) -> str | None:
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None
+
+
+def _minor(version: str | None) -> list[str]:
+    return (version or "").split(".")[:2]
