@@ -12,6 +12,14 @@ if TYPE_CHECKING:
 
 Timeout = Annotated[float, typer.Option("--timeout", min=0.1, metavar="SECONDS", help="How long Kafka may take.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Tell what would be done, and do nothing.")]
+Metrics = Annotated[
+    str | None,
+    typer.Option(
+        "--metrics",
+        metavar="HOST:PORT",
+        help="Serve /metrics, /livez and /readyz there; port 0: any. Default: no.",
+    ),
+]
 
 _ANSWER_SECONDS = 10.0
 PLACES = "start, end, an offset, -N before the end, a time (2026-11-18T08:00), or so long ago (-1h)"

@@ -139,11 +139,9 @@ class _Retrier:
                 for received in some:
                     self._take(received, preparation, pending)
                     while pending.is_full:
-                        with interrupts_deferred():
-                            self._send_some(pending, outbox)
+                        self._send_some(pending, outbox)
             while pending:
-                with interrupts_deferred():
-                    self._send_some(pending, outbox)
+                self._send_some(pending, outbox)
         finally:
             self._report.made = targets.made
 
@@ -154,6 +152,7 @@ class _Retrier:
         else:
             self._report.leave(received.subscriber, prepared)
 
+    @interrupts_deferred()
     def _send_some(self, pending: Pending, outbox: RetryOutbox) -> None:
         batch = pending.first()
         try:

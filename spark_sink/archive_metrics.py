@@ -29,8 +29,8 @@ class ArchiveMeters:
         """Of all partitions together; None as long as nobody knows."""
         self.committed_at: float | None = None
         """The newest batch, in seconds since 1970."""
-        self.looked_at: float | None = None
-        """When Spark last told how far it is, by this machine's monotonic clock; None while it reads nothing."""
+        self.looked_at = 0.0
+        """When Spark last told how far it is, by this machine's monotonic clock."""
         self.lost = 0
         """Offsets that Kafka had no more, and that were accepted as lost."""
         self.failures = 0
@@ -83,7 +83,7 @@ class ArchivePages:
 def _readiness(meters: ArchiveMeters) -> Check:
     if meters.failure:
         return Check("stream", is_good=False, told=meters.failure)
-    age = time.monotonic() - (meters.looked_at or 0.0)
+    age = time.monotonic() - meters.looked_at
     return Check("stream", is_good=age < _LOOK_SECONDS, told=f"Spark told {age:.1f} s ago how far it is")
 
 

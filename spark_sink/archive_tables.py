@@ -175,7 +175,7 @@ class Writer:
         now = time.time_ns() // 1_000_000
         self.term = max(now, 0 if newest is None else newest.term + 1)
         self._number = 0
-        self._write(_nothing(spark), Commit(self.term, 0, None))
+        self._write(read(spark, place.records).where("false"), Commit(self.term, 0, None))
         self.require_own()
 
     def append(self, records: "DataFrame", nexts: Mapping[Slice, int]) -> None:
@@ -201,14 +201,6 @@ class Writer:
             .option("userMetadata", commit.text)
             .save(self._place.records)
         )
-
-
-def _nothing(spark: "SparkSession") -> "DataFrame":
-    """No records; known beforehand, so that committing them takes no job."""
-    from pyspark.sql import functions
-
-    fields = records_schema().fields
-    return spark.range(0).select(*(functions.lit(None).cast(field.dataType).alias(field.name) for field in fields))
 
 
 def next_offsets(spark: "SparkSession", place: Place) -> dict[Slice, int]:

@@ -10,6 +10,7 @@ import typer
 from tamis.admin.command_line import group
 from tamis.admin.errors import UsageError
 from tamis.admin.exit_codes import ExitCode
+from tamis.admin.options import Metrics
 from tamis.admin.output import Column
 from tamis.admin.progress import Advance
 from tamis.admin.session import Session, session_of
@@ -116,10 +117,7 @@ def run(
     notifications: Notifications = False,
     accept_loss: AcceptLoss = False,
     batch: Records = 5_000_000,
-    metrics: Annotated[
-        str | None,
-        typer.Option(metavar="HOST:PORT", help="Serve /metrics, /livez and /readyz there; port 0: any. Default: no."),
-    ] = None,
+    metrics: Metrics = None,
     master: Master = None,
     conf: Conf = None,
 ) -> None:

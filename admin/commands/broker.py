@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from tamis.admin.command_line import single
+from tamis.admin.options import Metrics
 from tamis.admin.session import session_of
 from tamis.admin.signals import stopped_by_signals
 
@@ -31,10 +32,7 @@ def broker(
         typer.Option(metavar="NAME", help="Its name among the processes of its shard; default: by host and lock file."),
     ] = None,
     engine: Annotated[str | None, typer.Option(metavar="NAME", help="The index; default: the configured one.")] = None,
-    metrics: Annotated[
-        str | None,
-        typer.Option(metavar="HOST:PORT", help="Serve /metrics, /livez and /readyz there; port 0: any. Default: no."),
-    ] = None,
+    metrics: Metrics = None,
     log_level: Annotated[str, typer.Option(metavar="LEVEL", help="debug, info, warning or error.")] = "info",
 ) -> None:
     """Match events against subscriptions, and deliver what matches, until SIGTERM or Ctrl-C.
