@@ -10,6 +10,7 @@ from tamis.broker.errors import ConflictError, MissingError
 from tamis.broker.kafka import KafkaException, Producer, producer
 from tamis.broker.positions import END
 from tamis.broker.tailing import Extent, tail
+from tamis.broker.transactions import begin_transactions
 from tamis.codecs.errors import RecordError
 from tamis.codecs.layout import KEY, Layout
 
@@ -56,7 +57,7 @@ def change_layout(settings: Settings, change: Callable[[Layout | None], Layout |
     """
     for attempt in range(_TRIES):
         client = producer(settings.kafka, settings.names.layout)
-        client.init_transactions(_SECONDS)
+        begin_transactions(client, _SECONDS)
         newest = read_layout(settings)
         changed = change(newest)
         if changed is None:

@@ -15,7 +15,7 @@ from tamis.broker.json_lines import in_batches
 from tamis.broker.kafka import FENCED, KafkaException, Producer, called, producer
 from tamis.broker.partitions import outlet_partition
 from tamis.broker.reading import partitions_of
-from tamis.broker.transactions import RebuildError, transact
+from tamis.broker.transactions import RebuildError, begin_transactions, transact
 from tamis.codecs.headers import ID
 
 REPLAYED = "tamis-replayed"
@@ -55,7 +55,7 @@ def republish(
     When this raises, `progress` has been told of all that are there.
     """
     client = producer(settings.kafka, f"{settings.prefix}.replay.{topic}")
-    transact(client.init_transactions, _CALL_SECONDS)
+    begin_transactions(client, _CALL_SECONDS)
     now = str(time.time_ns() // 1_000_000).encode()
     sent = 0
     for some in in_batches(notifications, _AT_ONCE):

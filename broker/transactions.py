@@ -20,6 +20,7 @@ from tamis.broker.kafka import (
     TRANSACTION_SECONDS,
     KafkaError,
     KafkaException,
+    Producer,
     called,
     is_fatal,
 )
@@ -88,6 +89,14 @@ def refuse(raised: KafkaException) -> NoReturn:
     if verdict(error) is Verdict.STOP:
         raise last_word(error) from raised
     raise RebuildError(error.str(), error) from raised
+
+
+def begin_transactions(client: Producer, seconds: float) -> None:
+    """End what others of its name have open, and fence them; for whoever has no other client to go on with."""
+    try:
+        transact(client.init_transactions, seconds)
+    except RebuildError as error:
+        raise UnreachableError(f"Kafka began no transaction: {error}.") from error
 
 
 def transact(operation: Callable[..., object], *args: object, seconds: float = _BUDGET_SECONDS) -> bool:

@@ -68,10 +68,16 @@ class TamisBroker:
     def wait_until_ready(self) -> None:
         """Return once it has events to itself, for the first time: what comes from now on is matched."""
         deadline = time.monotonic() + _READY_SECONDS
-        while any(offset < 0 for offset in self._committed().values()):
+        while True:
+            silence = None
+            try:
+                if all(offset >= 0 for offset in self._committed().values()):
+                    return
+            except StackError as error:  # who coordinates the group may not be known yet
+                silence = error
             self.require_running()
             if time.monotonic() > deadline:
-                raise StackError(f"The broker has not taken up its work. {self._running().last_words()}")
+                raise StackError(f"The broker has not taken up its work. {self._running().last_words()}") from silence
             time.sleep(_POLL_SECONDS)
 
     def events_waiting(self) -> int:

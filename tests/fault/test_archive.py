@@ -18,6 +18,7 @@ from commands import TAMIS
 from metrics_text import parsed
 from processes import soon
 from spark_sessions import SMALL
+from stacks import KILLED_KAFKAS
 from tamis.admin.local import LocalStack, StackOptions
 from tamis.admin.local.ports import Ports
 from tamis.broker.configuration import Settings
@@ -144,7 +145,7 @@ def archived(folder: Path, topic: str) -> list[bytes]:
 
 
 def test_the_service_takes_topics_in_outlives_kafka_and_ends_in_order(ports: Ports, tmp_path: Path) -> None:
-    with LocalStack(StackOptions(redis=False)) as stack:
+    with LocalStack(StackOptions(redis=False, properties=KILLED_KAFKAS)) as stack:
         settings = stack.settings
         events, folder = settings.names.events, tmp_path / "archive"
         create(settings, Wanted(from_start=True))

@@ -20,6 +20,7 @@ from chaos_results import Result, Trial
 from chaos_run import Run
 from oracle import examine
 from processes import soon
+from stacks import KILLED_KAFKAS
 from tamis.admin.local import LocalStack
 from tamis.admin.local.stack import StackOptions
 from tamis.broker.kafka import TopicPartition, admin_client, consumer, producer
@@ -35,7 +36,7 @@ KINDS = (*PROCESS_KINDS, *REDIS_KINDS)
 
 @pytest.fixture(scope="module")
 def stack() -> Iterator[LocalStack]:
-    with LocalStack(StackOptions()) as stack:
+    with LocalStack(StackOptions(properties=KILLED_KAFKAS)) as stack:
         yield stack
 
 

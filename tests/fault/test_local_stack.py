@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from processes import children, is_alive, soon
-from stacks import StackKind, chosen_kind
+from stacks import KILLED_KAFKAS, StackKind, chosen_kind
 from tamis.admin.local import LocalStack, StackError, StackOptions
 from tamis.admin.local.cache import cache_folder
 from tamis.admin.local.java import find_java
@@ -192,7 +192,7 @@ def words_of_a_life() -> list[str]:
 
 
 def test_three_brokers_replicate_and_outlive_the_loss_of_one() -> None:
-    with LocalStack(StackOptions(brokers=3, redis=False)) as stack:
+    with LocalStack(StackOptions(brokers=3, redis=False, properties=KILLED_KAFKAS)) as stack:
         settings = stack.settings.kafka
         topic = make_topic(settings, "replicated", replicas=3)
         send(settings, topic, "0", "1", "2")

@@ -6,6 +6,7 @@ import pytest
 from confluent_kafka.admin import AclBinding, AclOperation, AclPermissionType, ResourcePatternType, ResourceType
 
 from processes import soon
+from stacks import KILLED_KAFKAS
 from tamis.admin.local import LocalStack, StackOptions
 from tamis.broker.configuration import Settings
 from tamis.broker.doctor import kafka_symptoms
@@ -19,7 +20,7 @@ from tamis.broker.topics import Wanted, check_topics, create, require_topics
 
 @pytest.fixture(scope="module")
 def three() -> Iterator[LocalStack]:
-    with LocalStack(StackOptions(brokers=3, redis=False)) as stack:
+    with LocalStack(StackOptions(brokers=3, redis=False, properties=KILLED_KAFKAS)) as stack:
         yield stack
 
 

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from chaos_results import CHAOS, CLEAN, MODES, ROLLING, Result, Trial, append, has, read, table
 from chaos_run import tried
+from stacks import KILLED_KAFKAS
 from tamis.admin.local import LocalStack
 from tamis.admin.local.stack import StackOptions
 
@@ -53,7 +54,7 @@ def _run(trial: Trial, folder: Path, title: str) -> Result:
     def tell(text: str) -> None:
         print(f"{title}: {text}", flush=True)
 
-    stack = LocalStack(StackOptions(brokers=trial.kafka_brokers))
+    stack = LocalStack(StackOptions(brokers=trial.kafka_brokers, properties=KILLED_KAFKAS))
     is_kept = False
     try:
         stack.start()

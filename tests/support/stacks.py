@@ -14,6 +14,9 @@ from tamis.admin.local.ports import Ports
 from tamis.admin.local.readiness import wait_for_kafka, wait_for_redis
 from tamis.broker.configuration import KafkaSettings, RedisSettings, Settings
 
+KILLED_KAFKAS = {"broker.session.timeout.ms": "3000"}
+"""For stacks whose Kafkas are killed: the cluster takes one back only when the session of its former life has ended."""
+
 _DOCKER_READY_SECONDS = 120.0
 
 
