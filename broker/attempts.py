@@ -1,10 +1,11 @@
 """What a process is at, written down outside of it: so that its successor knows what it died of.
 
-Before messages are decoded, matched and encoded, their places are written to a file that is mapped into memory, and
-then taken out again. It costs microseconds, and the system keeps it whatever becomes of the process. Who finds places
-in the file of its slot knows that its predecessor died, or was ended, in the midst of them. It takes these in parts of
-a hundredth, so that an end that had nothing to do with them costs little; and so on, with the part that it dies of.
-The message that it dies of alone, for the second time, is rejected unread.
+Before events are decoded, matched and encoded, and before subscriptions are applied, their places are written to a
+file that is mapped into memory, and then taken out again. It costs microseconds, and the system keeps it whatever
+becomes of the process. Who finds places in the file of its slot knows that its predecessor died, or was ended, in the
+midst of them. It takes these in parts of a hundredth, so that an end that had nothing to do with them costs little;
+and so on, with the part that it dies of. The event that it dies of alone, for the second time, is rejected unread; the
+subscription is left out and paused.
 
 What is in the file is no promise: a file that is lost or damaged costs a death more.
 """
@@ -19,7 +20,6 @@ from typing import Any
 
 from tamis.broker.event_source import Place
 from tamis.broker.kafka import Message, offset_of, place_of
-from tamis.broker.message_batch import MessageBatch
 from tamis.broker.slots import state_folder
 
 _SIZE = 64 * 1024
@@ -73,9 +73,9 @@ class Attempts:
         """Whether it is not to be tried again."""
         return bool(self._deaths) and self._deaths.get(_spot(message), 0) >= _DEATHS_MAX
 
-    def begin(self, batch: MessageBatch) -> None:
-        """These are in hand from now on."""
-        self._write(batch.extents(), is_alone=len(batch) == 1)
+    def begin(self, extents: Mapping[Place, tuple[int, int]], *, is_alone: bool) -> None:
+        """What is between these offsets, which may be one message alone, is in hand from now on."""
+        self._write(extents, is_alone=is_alone)
 
     def end(self) -> None:
         """They did no harm: what comes now is Kafka's affair."""
@@ -85,7 +85,7 @@ class Attempts:
             self._memory[0] = 0
 
     def passed(self, messages: Iterable[Message]) -> None:
-        """They are committed, and will not come again."""
+        """They are done with: they did no harm, or will not come again."""
         if not self.is_suspicious:
             return
         for message in messages:

@@ -187,6 +187,7 @@ class Service:
 
         restored = self._restored()
         log = SubscriptionLog(self._settings, self._layout, self._shard, self._kept.meters, restored)
+        log.attempts = self._attempts
         try:
             log.catch_up(tell)
         except LogWentBackError as error:

@@ -11,6 +11,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
+from tamis.broker.attempts import Attempts
 from tamis.broker.configuration import Settings
 from tamis.broker.errors import UnreachableError
 from tamis.broker.judgement import InvalidRecord
@@ -27,12 +28,14 @@ from tamis.broker.kafka import (
     offset_of,
 )
 from tamis.broker.metrics import Meters
+from tamis.broker.quarantine import WHY, Quarantine
 from tamis.broker.reading import BEGINNING
 from tamis.broker.snapshot_loading import Restored
 from tamis.broker.subscription_state import SubscriptionState
 from tamis.broker.topic_watch import TopicWatch
 from tamis.broker.transactions import is_forbidden, last_word
 from tamis.codecs.layout import Layout
+from tamis.codecs.reasons import Reason
 from tamis.codecs.view import Position, View
 
 _BATCH = 10_000
@@ -93,6 +96,9 @@ class SubscriptionLog:
         """The newest that were met, for whoever reports them."""
         self.applied = 0
         """How many records."""
+        self.attempts: Attempts | None = None
+        """With these, what processes died of is left out, and paused for all."""
+        self._quarantine = Quarantine(settings)
         self._meters = meters or Meters()
         self._meters.reads()
         self._layout = layout
@@ -128,7 +134,14 @@ class SubscriptionLog:
         reached: a partition has no leader, or somebody's transaction is open in the log. ConflictError if it is another
         log than the layout's.
         """
-        ends = self._ends(time.monotonic() + patience)
+        self._read_to(self._ends(time.monotonic() + patience), tell, patience)
+        while self._quarantine:
+            self._quarantine.impose()
+            self._read_to(self._ends(time.monotonic() + patience), tell, patience)
+        self._meters.read()
+        return self.view
+
+    def _read_to(self, ends: Mapping[int, int], tell: Callable[[int, int], None] | None, patience: float) -> None:
         started = warned = time.monotonic()
         first = {partition: self._reached[partition].offset for partition in self.partitions}
         for partition, end in ends.items():
@@ -150,8 +163,6 @@ class SubscriptionLog:
                 warned = now
                 self._meters.waits(self._told(behind, ends))
                 _LOG.warning("%s. %s", self._told(behind, ends), _STALLED)
-        self._meters.read()
-        return self.view
 
     def drain(self) -> None:
         """Apply what is here already, without asking for more."""
@@ -194,8 +205,26 @@ class SubscriptionLog:
                 parts.setdefault(partition, []).append(message)
             moved = True
         for partition, part in parts.items():
-            self._apply_part(partition, part)
+            self._try(partition, part)
         return moved
+
+    def _try(self, partition: int, messages: list[Message]) -> None:
+        """With care for what a process of this slot died of."""
+        attempts = self.attempts
+        if attempts is None:
+            self._apply_part(partition, messages)
+            return
+        while messages:
+            count = attempts.harmless(messages)
+            some, messages = messages[:count], messages[count:]
+            if count == 1 and attempts.is_condemned(some[0]):
+                self._leave_out(partition, some[0])
+                continue
+            extent = offset_of(some[0]), offset_of(some[-1])
+            attempts.begin({(self.topic, partition): extent}, is_alone=count == 1)
+            self._apply_part(partition, some)
+            attempts.end()
+            attempts.passed(some)
 
     def _is_record(self, message: Message) -> bool:
         """Else it may say that there is no more just now, and how far that is: behind markers and compacted records."""
@@ -217,29 +246,39 @@ class SubscriptionLog:
             _LOG.warning("%s [%s]: %s", self.topic, message.partition(), error.str())
         return False
 
+    def _leave_out(self, partition: int, message: Message) -> None:
+        """As if it took away what its key had."""
+        self.state.apply(partition, [message.key()], [None])
+        self._note_invalid(partition, message, InvalidRecord(0, Reason.POISON, WHY))
+        self._reach(partition, [message])
+        self._quarantine.add(partition, message.key(), message.value())
+
     def _apply_part(self, partition: int, messages: list[Message]) -> None:
         began = time.perf_counter()
         keys = [message.key() for message in messages]
         values = [message.value() for message in messages]
         for record in self.state.apply(partition, keys, values):
-            at = record.position
-            offset = offset_of(messages[at])
-            self._meters.invalid_subscriptions.add(record.reason)
-            _LOG.warning("invalid subscription at %s [%d] %d: %s", self.topic, partition, offset, record.detail)
-            if len(self.invalid) == _UNREPORTED_MAX:
-                _LOG.error(
-                    "more than %d invalid subscriptions wait to be told: the oldest will not be", _UNREPORTED_MAX
-                )
-            value = values[at]
-            told = value if value is None or len(value) <= _REPORTED_BYTES_MAX else None
-            self.invalid.append(InvalidSubscription(partition, offset, keys[at], told, record))
+            self._note_invalid(partition, messages[record.position], record)
+        self._quarantine.replaced(partition, keys)
+        self._reach(partition, messages)
+        self._meters.applied(len(messages), time.perf_counter() - began)
+
+    def _note_invalid(self, partition: int, message: Message, record: InvalidRecord) -> None:
+        offset, value = offset_of(message), message.value()
+        self._meters.invalid_subscriptions.add(record.reason)
+        _LOG.warning("invalid subscription at %s [%d] %d: %s", self.topic, partition, offset, record.detail)
+        if len(self.invalid) == _UNREPORTED_MAX:
+            _LOG.error("more than %d invalid subscriptions wait to be told: the oldest will not be", _UNREPORTED_MAX)
+        told = value if value is None or len(value) <= _REPORTED_BYTES_MAX else None
+        self.invalid.append(InvalidSubscription(partition, offset, message.key(), told, record))
+
+    def _reach(self, partition: int, messages: list[Message]) -> None:
         last = messages[-1]
         epoch = last.leader_epoch()
         reached = self._reached[partition]
         reached.offset = max(reached.offset, offset_of(last) + 1)
         reached.leader_epoch = -1 if epoch is None else epoch
         self.applied += len(messages)
-        self._meters.applied(len(messages), time.perf_counter() - began)
         self._view = None
 
     def _told(self, behind: Iterable[int], ends: Mapping[int, int]) -> str:

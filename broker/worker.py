@@ -183,7 +183,7 @@ class Worker:
         if len(batch) == 1 and self._attempts.is_condemned(batch.messages[0]):
             step = matched(self._log.state, self._decoder, batch.unread(), bounds)
             return replace(step, refusals=[Refusal(0, Reason.POISON, 0)])
-        self._attempts.begin(batch)
+        self._attempts.begin(batch.extents(), is_alone=len(batch) == 1)
         return matched(self._log.state, self._decoder, batch, bounds, self._sent_before(batch))
 
     def _careful(self, messages: list[Message]) -> list[Message]:

@@ -14,8 +14,9 @@ import signal
 import sys
 import threading
 import time
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 from unittest.mock import patch
 
 from chaos_broken import BROKEN
@@ -26,6 +27,8 @@ from tamis.broker.errors import BrokerError
 from tamis.broker.logs import configure_logging
 from tamis.broker.message_batch import MessageBatch
 from tamis.broker.service import serve
+from tamis.broker.subscription_state import SubscriptionState
+from tamis.codecs.subscription import Subscription
 
 POISON = b"poison"
 _PR_SET_PDEATHSIG = 1
@@ -42,6 +45,8 @@ class Manner:
     """Of what it leaves to chance."""
     poison: str = ""
     """What messages do to it in which there is `POISON`: kill or hang."""
+    poison_paused: bool = False
+    """Whether subscriptions do that though they are paused."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -75,19 +80,28 @@ def die_with(owner: int) -> None:
             sys.exit("Error: started by a process that is gone")
 
 
-def poison(how: str) -> None:
-    """Decoding and matching it is not survived."""
-    real = matching_step.matched
+def poison(how: str, *, also_paused: bool) -> None:
+    """Decoding and matching an event, or applying a subscription, is not survived."""
+    match, apply = matching_step.matched, SubscriptionState.apply
+
+    def take(values: Iterable[bytes | None]) -> None:
+        if not any(POISON in (value or b"") for value in values):
+            return
+        if how == "kill":
+            os.kill(os.getpid(), signal.SIGKILL)
+        time.sleep(3600)
 
     def matched(state: Any, decoder: Any, batch: MessageBatch, *arguments: Any) -> Any:
-        columns: list[Any] = [part.values for part in batch.parts]
-        if any(POISON in (value or b"") for column in columns for value in column):
-            if how == "kill":
-                os.kill(os.getpid(), signal.SIGKILL)
-            time.sleep(3600)
-        return real(state, decoder, batch, *arguments)
+        for part in batch.parts:
+            take(cast("Sequence[bytes | None]", part.values))
+        return match(state, decoder, batch, *arguments)
+
+    def applied(state: SubscriptionState, partition: int, keys: Any, values: Sequence[bytes | None]) -> Any:
+        take(value for value in values if value and (also_paused or Subscription.decode(value).paused is None))
+        return apply(state, partition, keys, values)
 
     patch.object(worker, "matched", matched).start()
+    patch.object(SubscriptionState, "apply", applied).start()
 
 
 def main() -> None:
@@ -99,7 +113,7 @@ def main() -> None:
     if manner.broken:
         BROKEN[manner.broken]()
     if manner.poison:
-        poison(manner.poison)
+        poison(manner.poison, also_paused=manner.poison_paused)
     inject(manner.faults, manner.seed, Path(plan.calm))
     stop = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: stop.set())

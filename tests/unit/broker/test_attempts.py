@@ -45,9 +45,13 @@ def attempts(folder: Path) -> Attempts:
     return Attempts("slot", folder)
 
 
+def begin(process: Attempts, some: list[Any]) -> None:
+    process.begin(MessageBatch.of(some, {}).extents(), is_alone=len(some) == 1)
+
+
 def test_who_ended_with_nothing_in_hand_leaves_no_suspicion(tmp_path: Path) -> None:
     one = attempts(tmp_path)
-    one.begin(MessageBatch.of(messages(10), {}))
+    begin(one, messages(10))
     one.end()
     other = attempts(tmp_path)
     assert not other.is_suspicious
@@ -55,7 +59,7 @@ def test_who_ended_with_nothing_in_hand_leaves_no_suspicion(tmp_path: Path) -> N
 
 
 def test_a_batch_is_tried_in_parts_of_a_hundredth_and_what_comes_before_it_as_a_whole(tmp_path: Path) -> None:
-    attempts(tmp_path).begin(MessageBatch.of(messages(1000, first=50), {}))
+    begin(attempts(tmp_path), messages(1000, first=50))
     successor = attempts(tmp_path)
     assert successor.harmless(messages(2000)) == 50
     assert successor.harmless(messages(1000, first=50)) == 10
@@ -80,7 +84,7 @@ def test_whatever_kills_is_found_and_nothing_else(tmp_path: Path, seed: int) -> 
             if len(batch) == 1 and process.is_condemned(batch[0]):
                 rejected.add(done)
             else:
-                process.begin(MessageBatch.of(batch, {}))
+                begin(process, batch)
                 if deadly & set(range(done, done + len(batch))):
                     deaths += 1
                     break
