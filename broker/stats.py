@@ -9,6 +9,7 @@ from tamis.broker.kafka import Message, admin_client, headers_of
 from tamis.broker.layouts import require_layout
 from tamis.broker.positions import END, START, resolved
 from tamis.broker.reading import partitions_known_to
+from tamis.broker.settling import settled_by
 from tamis.broker.subscription_list import State, subscriptions
 from tamis.broker.tailing import between
 from tamis.broker.topic_list import ListedTopic, list_topics
@@ -55,7 +56,7 @@ def statistics(
     ):
         if topic in there:
             for records in _records(settings, topic, seconds):
-                counts.update(map(reason, records))
+                counts.update(reason(record) for record in records if settled_by(record) is None)
                 tell(len(records))
     return found
 

@@ -6,7 +6,7 @@ from itertools import islice
 
 from tamis.broker.undelivered_ready import Ready
 from tamis.broker.undelivered_targets import Hindrance, Target, Targets
-from tamis.codecs.headers import UndeliveredPlace
+from tamis.codecs.headers import WaitingPlace
 
 RECORDS_MAX = 1000
 BYTES_MAX = 8 << 20
@@ -65,7 +65,7 @@ class Pending:
                 break
         return chosen
 
-    def sort_out(self, left: Mapping[UndeliveredPlace, Hindrance]) -> Iterator[tuple[Ready, Hindrance]]:
+    def sort_out(self, left: Mapping[WaitingPlace, Hindrance]) -> Iterator[tuple[Ready, Hindrance]]:
         """Take out what cannot be sent any more, and tell why: by its place, or since its topic takes nothing."""
         ready, self._ready, self._bytes = self._ready, deque(), 0
         for one in ready:

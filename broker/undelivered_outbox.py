@@ -22,7 +22,7 @@ from tamis.broker.kafka import (
 )
 from tamis.broker.transactions import RebuildError, last_word, transact
 from tamis.broker.undelivered_ready import Ready
-from tamis.codecs.headers import RETRIED, SETTLED, UndeliveredPlace
+from tamis.codecs.headers import RETRIED, SETTLED, WaitingPlace
 
 _CALL_SECONDS = 10.0
 _FLUSH_SECONDS = 2.0
@@ -59,7 +59,7 @@ class RetryOutbox:
         self._topic = settings.names.undelivered
         self._producer = producer(settings.kafka, self._topic, _PROPERTIES)
         self._began = self._ended = time.monotonic()
-        self.refused: dict[UndeliveredPlace, KafkaError] = {}
+        self.refused: dict[WaitingPlace, KafkaError] = {}
         """Of the last transaction, what Kafka said to its records, where that was more than that it is aborted."""
         self.is_committing = False
         """True after a RebuildError: nobody knows whether the last transaction is committed."""

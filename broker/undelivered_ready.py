@@ -11,7 +11,7 @@ from tamis.broker.undelivered import ReceivedUndelivered
 from tamis.broker.undelivered_events import EventGoneError, LeftOutEvents
 from tamis.broker.undelivered_targets import Hindrance, Targets
 from tamis.codecs.errors import RecordError
-from tamis.codecs.headers import ID, KEY, VIEW, UndeliveredPlace
+from tamis.codecs.headers import ID, KEY, VIEW, WaitingPlace
 from tamis.codecs.notification import Notification
 
 UNREADABLE = "unreadable"
@@ -25,7 +25,7 @@ _ABOUT_A_RECORD = 200
 class Ready:
     """A notification that can be sent."""
 
-    place: UndeliveredPlace
+    place: WaitingPlace
     """Where it waits."""
     subscriber: str
     topic: str

@@ -16,13 +16,14 @@ from tamis.broker.configuration import Settings
 from tamis.broker.errors import UnreachableError
 from tamis.broker.interrupts import interrupts_deferred
 from tamis.broker.kafka import TOO_LARGE
+from tamis.broker.settling import committed, complete
 from tamis.broker.transactions import RebuildError
-from tamis.broker.undelivered import ReceivedUndelivered, committed, complete
+from tamis.broker.undelivered import ReceivedUndelivered, waiting
 from tamis.broker.undelivered_batches import Pending
 from tamis.broker.undelivered_outbox import RetryOutbox
 from tamis.broker.undelivered_ready import Preparation, Ready
 from tamis.broker.undelivered_targets import Hindrance, Target, Targets
-from tamis.codecs.headers import UndeliveredPlace
+from tamis.codecs.headers import WaitingPlace
 from tamis.codecs.undelivered import Obstacle
 
 _TRIES = 5
@@ -71,8 +72,8 @@ def rehearse(settings: Settings, wanted: Wanted, seconds: float = 10.0) -> Retry
     """What `retry` would do just now; nothing is changed."""
     report = RetryReport()
     preparation = Preparation(settings, Targets(settings, make_missing=wanted.make_topics, only_tell=True))
-    stretch = committed(settings, seconds)
-    for some in stretch.waiting(stretch.settled(), wanted.subscribers):
+    stretch = committed(settings.kafka, settings.names.undelivered, seconds)
+    for some in waiting(stretch, stretch.settled(), wanted.subscribers):
         preparation.targets.look_at(one.subscriber for one in some)
         for received in some:
             prepared = preparation.prepared(received)
@@ -116,7 +117,7 @@ class _Retrier:
         self._targets = Targets(settings, make_missing=wanted.make_topics)
         self._vain = 0
         """How many transactions were aborted, one after the other, without telling what to leave out."""
-        self._too_large: dict[UndeliveredPlace, Hindrance] = {}
+        self._too_large: dict[WaitingPlace, Hindrance] = {}
         """What Kafka said of those that it was asked about one by one."""
         self._doubtful: Sequence[Ready] = ()
         """Sent in a transaction of which nobody knows whether it is committed."""
@@ -124,7 +125,7 @@ class _Retrier:
     def run(self) -> None:
         """With an outbox of its own, from the start to the end."""
         outbox = RetryOutbox(self._settings)
-        stretch = complete(self._settings)
+        stretch = complete(self._settings.kafka, self._settings.names.undelivered)
         settled = stretch.settled()
         self._count([ready for ready in self._doubtful if ready.place in settled])
         self._doubtful = ()
@@ -134,7 +135,7 @@ class _Retrier:
         preparation = Preparation(self._settings, targets)
         pending = Pending(targets)
         try:
-            for some in stretch.waiting(settled, self._wanted.subscribers):
+            for some in waiting(stretch, settled, self._wanted.subscribers):
                 targets.look_at(one.subscriber for one in some)
                 for received in some:
                     self._take(received, preparation, pending)

@@ -16,7 +16,7 @@ KEY = "tamis-key"
 """Of an undelivered notification: the key that it was to have, as it is. There is none if the event had none."""
 RETRIED = "tamis-retried"
 SETTLED = "tamis-settled"
-"""This and the one before: a place among the undelivered."""
+"""This and the one before: a place among the undelivered, or the rejected."""
 
 _WHOLE = rb"(0|[1-9][0-9]{0,18})"
 _ID = re.compile(rb"1/([A-Za-z0-9_-]{1,64})/" + _WHOLE + b"/" + _WHOLE + rb"/([A-Za-z0-9.-]{1,200})")
@@ -76,8 +76,8 @@ class Rejection:
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class UndeliveredPlace:
-    """Where a notification waited: on it when it is sent after all, and on the record that says so."""
+class WaitingPlace:
+    """Where something waited: on it when it is sent after all, and on the record that says so."""
 
     partition: int
     offset: int

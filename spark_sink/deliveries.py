@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 
 from tamis.codecs.errors import RecordError
-from tamis.codecs.headers import ID, SETTLED, NotificationId, UndeliveredPlace
+from tamis.codecs.headers import ID, SETTLED, NotificationId, WaitingPlace
 from tamis.codecs.notification import Notification
 from tamis.codecs.undelivered import Undelivered
 
@@ -81,11 +81,11 @@ def settled(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     yield from _mapped(batches, row, SETTLEMENTS)
 
 
-def _settled_by(record: _Record) -> UndeliveredPlace | None:
+def _settled_by(record: _Record) -> WaitingPlace | None:
     if SETTLED not in record.headers or record.value is not None:
         return None
     try:
-        return UndeliveredPlace.parse(SETTLED, record.headers[SETTLED])
+        return WaitingPlace.parse(SETTLED, record.headers[SETTLED])
     except RecordError:
         return None
 

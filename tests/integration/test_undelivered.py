@@ -39,7 +39,7 @@ from tamis.codecs.event import Event
 from tamis.codecs.event_columns import EventColumns
 from tamis.codecs.formats import NotificationFormat
 from tamis.codecs.grouping import grouped
-from tamis.codecs.headers import ID, KEY, RETRIED, VIEW, NotificationId, UndeliveredPlace
+from tamis.codecs.headers import ID, KEY, RETRIED, VIEW, NotificationId, WaitingPlace
 from tamis.codecs.notification import Match, Notification
 from tamis.codecs.notification_encoder import encoded
 from tamis.codecs.subscription_table import SubscriptionTable
@@ -366,7 +366,7 @@ class TestOnce:
         waiting.make("ann")
         waiting.wait("ann", range(3))
         topic = waiting.settings.names.notifications("ann")
-        ready = Ready(UndeliveredPlace(0, 0), "ann", topic, 0, notified(0).encode(), None, {})
+        ready = Ready(WaitingPlace(0, 0), "ann", topic, 0, notified(0).encode(), None, {})
         outbox = RetryOutbox(waiting.settings)
         retry(waiting.settings, Wanted(), RetryReport(), lambda _more: None)
         with pytest.raises(ConflictError, match="Somebody else"):
@@ -386,7 +386,7 @@ class TestOnce:
         broker.produce(waiting.settings.names.undelivered, b"of a broker that is slow")
         assert broker.flush(SECONDS) == 0
         outbox = RetryOutbox(waiting.settings)
-        ready = Ready(UndeliveredPlace(0, 0), "ann", topic, 0, notified(0).encode(), None, {})
+        ready = Ready(WaitingPlace(0, 0), "ann", topic, 0, notified(0).encode(), None, {})
         assert outbox.is_committed([ready])
         assert len(tamis.rows("undelivered", "list")) == 1, "it is hidden"
         timer = threading.Timer(1.5, lambda: broker.abort_transaction(SECONDS))

@@ -7,7 +7,7 @@ import pytest
 from tamis.broker.undelivered_batches import BYTES_MAX, RECORDS_MAX, TOPICS_MAX, Pending
 from tamis.broker.undelivered_ready import Ready
 from tamis.broker.undelivered_targets import Hindrance, Target, Targets
-from tamis.codecs.headers import UndeliveredPlace
+from tamis.codecs.headers import WaitingPlace
 
 MIB = 1 << 20
 
@@ -29,8 +29,8 @@ def pending(known: Known, *records: tuple[str, int]) -> Pending:
     """Of these subscribers and sizes."""
     made = Pending(cast("Targets", known))
     for offset, (subscriber, size) in enumerate(records):
-        value = bytes(size - Ready(UndeliveredPlace(0, 0), "", "", 0, b"", None, {}).size)
-        made.add(Ready(UndeliveredPlace(0, offset), subscriber, f"t.{subscriber}", 0, value, None, {}))
+        value = bytes(size - Ready(WaitingPlace(0, 0), "", "", 0, b"", None, {}).size)
+        made.add(Ready(WaitingPlace(0, offset), subscriber, f"t.{subscriber}", 0, value, None, {}))
     return made
 
 
@@ -68,8 +68,7 @@ def test_what_cannot_be_sent_any_more_is_sorted_out() -> None:
     known.closed.add("bob")
     too_large = Hindrance("too_large", "")
     told = {
-        ready.place.offset: hindrance.reason
-        for ready, hindrance in waiting.sort_out({UndeliveredPlace(0, 2): too_large})
+        ready.place.offset: hindrance.reason for ready, hindrance in waiting.sort_out({WaitingPlace(0, 2): too_large})
     }
     assert told == {1: "topic_forbidden", 2: "too_large", 3: "topic_forbidden", 5: "topic_forbidden"}
     assert [ready.place.offset for ready in waiting] == [0, 4]

@@ -16,7 +16,7 @@ from tamis.codecs.event import Event
 from tamis.codecs.event_decoder import EventDecoder
 from tamis.codecs.event_schema import EVENT_FORM, EVENT_HEADER
 from tamis.codecs.fingerprint import canonical_form, single_object_header
-from tamis.codecs.headers import REASON, SETTLED, SOURCE, NotificationId, Rejection, UndeliveredPlace
+from tamis.codecs.headers import REASON, SETTLED, SOURCE, NotificationId, Rejection, WaitingPlace
 from tamis.codecs.layout import Layout, Start
 from tamis.codecs.messages import EventFormat, Framing, Messages
 from tamis.codecs.rendering import rendered
@@ -212,14 +212,14 @@ class TestHeaders:
         assert Rejection.parse([*rejection.headers, ("other", b"")]).offset == 20
 
     def test_a_place_among_the_undelivered_reads_as_it_is_written(self) -> None:
-        place = UndeliveredPlace(3, 2**40)
+        place = WaitingPlace(3, 2**40)
         assert place.header == b"1/3/1099511627776"
-        assert UndeliveredPlace.parse(SETTLED, place.header) == place
+        assert WaitingPlace.parse(SETTLED, place.header) == place
 
     @pytest.mark.parametrize("header", [b"", b"1/3", b"1/3/-1", b"1/03/1", b"1/3/1/2", b"2/3/1"])
     def test_no_other_text_is_such_a_place(self, header: bytes) -> None:
         with pytest.raises(RecordError, match="tamis-settled"):
-            UndeliveredPlace.parse(SETTLED, header)
+            WaitingPlace.parse(SETTLED, header)
 
     def test_what_was_not_rejected_has_no_reason(self) -> None:
         with pytest.raises(RecordError, match=REASON):

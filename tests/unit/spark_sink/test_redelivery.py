@@ -9,7 +9,7 @@ import pytest
 
 from tamis.codecs.event import Event
 from tamis.codecs.formats import NotificationFormat
-from tamis.codecs.headers import ID, SETTLED, NotificationId, UndeliveredPlace
+from tamis.codecs.headers import ID, SETTLED, NotificationId, WaitingPlace
 from tamis.codecs.notification import Match, Notification
 from tamis.codecs.undelivered import Obstacle, Undelivered
 from tamis.indexes import parse
@@ -127,7 +127,7 @@ def test_what_is_no_notification_has_no_event(value: bytes | None, headers: dict
 
 def test_what_waits_and_what_is_settled_of_the_undelivered() -> None:
     kept = Undelivered("ann", f"{PREFIX}ann", Obstacle.MISSING, NOTIFICATION.encode())
-    settles = {SETTLED: UndeliveredPlace(0, 0).header}
+    settles = {SETTLED: WaitingPlace(0, 0).header}
     batch = records_of("tamis.undelivered", (b"ann", kept.encode(), TOLD), (b"ann", None, settles))
     (row,) = rows_of(undelivered([batch]))
     assert (row["topic_id"], row["subscriber"], row["at_offset"], row["names"]) == ("id-of-t", "ann", 0, ["x", "y"])

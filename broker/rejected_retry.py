@@ -1,0 +1,140 @@
+"""Sending rejected events once more, when their schema or their topic's format is known at last: each exactly once.
+
+1. Become the one retrier there is. Whoever was it before can commit nothing any more.
+2. Read the topic of rejected input to its end: what waits is what nothing settles.
+3. Send it in its order to the partitions that it came from, some at a time, each with the record that settles it in the
+   same transaction.
+
+What is still not understood is rejected anew, and waits as another one.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import chain
+
+from tamis.broker.bundles import Bundles, Record
+from tamis.broker.configuration import Settings
+from tamis.broker.errors import MissingError
+from tamis.broker.interrupts import interrupts_deferred
+from tamis.broker.json_lines import in_batches
+from tamis.broker.layouts import require_layout
+from tamis.broker.reading import partitions_of
+from tamis.broker.received import ReceivedRejection, rejection_of
+from tamis.broker.settling import Stretch, committed, complete, place_among, settled_by
+from tamis.codecs.headers import RETRIED, SETTLED, Rejection, WaitingPlace
+from tamis.codecs.reasons import Reason
+
+_AT_ONCE = 500
+
+Progress = Callable[[int], None]
+"""Takes how many more are sent."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What is to be sent."""
+
+    topics: Collection[str] = ()
+    """What came in these; none: in any."""
+    reasons: Collection[str] = ()
+    """What was rejected for these; none: for any but that processes died of it."""
+
+    def has(self, rejection: Rejection) -> bool:
+        is_named = rejection.reason in self.reasons or (not self.reasons and rejection.reason != Reason.POISON)
+        return is_named and (not self.topics or rejection.topic in self.topics)
+
+
+@dataclass(slots=True)
+class RetryReport:
+    """What became of what waited; of a dry run, what would become of it. By topic and reason of the rejection."""
+
+    sent: Counter[tuple[str, str]] = field(default_factory=Counter[tuple[str, str]])
+    left: dict[tuple[str, str], Counter[str]] = field(default_factory=dict[tuple[str, str], Counter[str]])
+    """Why they cannot be sent, and how many."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Ready:
+    place: WaitingPlace
+    rejection: Rejection
+    key: bytes | None
+    value: bytes
+
+    def records(self, topic: str) -> tuple[Record, Record]:
+        """The event, and what says in the topic of rejected input that it does not wait any more."""
+        source = self.rejection
+        return (
+            Record(source.topic, source.partition, self.key, self.value, {RETRIED: self.place.header}),
+            Record(topic, self.place.partition, self.key, None, {SETTLED: self.place.header}),
+        )
+
+
+def rehearse(settings: Settings, wanted: Wanted, seconds: float = 10.0) -> RetryReport:
+    """What `retry` would do just now; nothing is changed."""
+    report = RetryReport()
+    for ready in _ready(settings, committed(settings.kafka, settings.names.rejected, seconds), wanted, report):
+        report.sent[_kind(ready.rejection)] += 1
+    return report
+
+
+def retry(settings: Settings, wanted: Wanted, report: RetryReport, progress: Progress) -> None:
+    """Send what waits. The report is kept true on the way: it stands also if this ends with an error.
+
+    ConflictError if another retrier begins meanwhile, UnreachableError if Kafka takes nothing any more.
+    """
+    topic = settings.names.rejected
+    bundles = Bundles(settings.kafka, topic)
+    stretch = complete(settings.kafka, topic)
+    for some in in_batches(_ready(settings, stretch, wanted, report), _AT_ONCE):
+        with interrupts_deferred():
+            bundles.send([record for ready in some for record in ready.records(topic)])
+            report.sent.update(_kind(ready.rejection) for ready in some)
+            progress(len(some))
+
+
+def _ready(settings: Settings, stretch: Stretch, wanted: Wanted, report: RetryReport) -> Iterator[_Ready]:
+    """What can be sent of what is wanted; why the rest cannot be is in the report."""
+    settled = stretch.settled()
+    partitions = _partitions(settings)
+    for message in chain.from_iterable(stretch.messages()):
+        place = place_among(message)
+        if place in settled or settled_by(message) is not None:
+            continue
+        received = rejection_of(message)
+        rejection = received.rejection
+        if rejection is None or not wanted.has(rejection):
+            continue
+        hindrance = _hindrance(settings, received, rejection, partitions)
+        if hindrance is None:
+            yield _Ready(place, rejection, received.key, received.value or b"")
+        else:
+            report.left.setdefault(_kind(rejection), Counter())[hindrance] += 1
+
+
+def _hindrance(
+    settings: Settings, received: ReceivedRejection, rejection: Rejection, partitions: Mapping[str, int]
+) -> str | None:
+    if rejection.topic == settings.names.subscriptions:
+        return "it is no event: subscribe again"
+    if rejection.partition >= partitions.get(rejection.topic, 0):
+        return "its partition is not among those of event topics any more"
+    if received.value is None:
+        return "no value was kept: send it again from where it came"
+    return None
+
+
+def _partitions(settings: Settings) -> dict[str, int]:
+    """How many each event topic has."""
+    found: dict[str, int] = {}
+    for topic in require_layout(settings).topics:
+        if topic != settings.names.subscriptions:
+            try:
+                found[topic] = len(partitions_of(settings.kafka, topic, 10.0))
+            except MissingError:
+                continue
+    return found
+
+
+def _kind(rejection: Rejection) -> tuple[str, str]:
+    return rejection.topic, rejection.reason
