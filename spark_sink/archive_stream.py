@@ -118,6 +118,8 @@ class Stream:
         self._writer = writer
         self._pace = pace
         self._failure: BaseException | None = None
+        self._is_ending = False
+        """From when on a batch that fails has only been interrupted."""
         self._asked = time.monotonic()
 
     def run(self, stopping: Callable[[], bool], changed: Callable[[], bool]) -> None:
@@ -133,6 +135,7 @@ class Stream:
             except StreamingQueryException as error:
                 failure = error
             finally:
+                self._is_ending = True
                 query.stop()
         if self._failure is not None:
             raise self._failure
@@ -145,7 +148,7 @@ class Stream:
             try:
                 self._write(records, _noted_ends(notes, number))
             except Exception as error:
-                if self._failure is None:
+                if self._failure is None and not self._is_ending:
                     self._failure = error
                 raise
 

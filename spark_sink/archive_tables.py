@@ -174,7 +174,7 @@ class Writer:
         newest = next(_commits(spark, place), None)
         now = time.time_ns() // 1_000_000
         self.term = max(now, 0 if newest is None else newest.term + 1)
-        self._number = 0
+        self._number = self._certain = 0
         self._write(read(spark, place.records).where("false"), Commit(self.term, 0, None))
         self.require_own()
 
@@ -182,11 +182,13 @@ class Writer:
         """These records, and where each partition goes on: both, or neither."""
         self._number += 1
         self._write(records, Commit(self.term, self._number, nexts))
+        self._certain = self._number
 
     def require_own(self) -> None:
         """OvertakenError if a newer archiver has begun. What was appended since the last such question is then its."""
         newest = next(_commits(self._spark, self._place), None)
-        if newest is None or (newest.term, newest.number) != (self.term, self._number):
+        # One that was interrupted may have been committed all the same.
+        if newest is None or newest.term != self.term or not self._certain <= newest.number <= self._number:
             raise OvertakenError(
                 f"Another archiver has taken over {self._place.url}: it began later, and goes on where this one was. "
                 "One is enough: it reads all topics."

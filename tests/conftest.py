@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 ENGINES[EagerPairs.name] = EagerPairs
 hypothesis.settings.register_profile("dev", max_examples=max(5, round(50 * SCALE)), deadline=None)
-hypothesis.settings.register_profile("ci", max_examples=max(5, round(100 * SCALE)), deadline=None, print_blob=True)
+hypothesis.settings.register_profile("ci", max_examples=max(5, round(50 * SCALE)), deadline=None, print_blob=True)
 hypothesis.settings.load_profile("ci" if os.environ.get("CI") else "dev")
 
 

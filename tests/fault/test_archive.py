@@ -6,7 +6,7 @@ import signal
 import subprocess
 import time
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import duckdb
@@ -144,6 +144,13 @@ def archived(folder: Path, topic: str) -> list[bytes]:
     return [value for (value,) in rows.fetchall()]
 
 
+def until(condition: Callable[[], bool], process: "subprocess.Popen[str]") -> None:
+    """While the process runs; else what it said is told."""
+    if not soon(lambda: condition() or process.poll() is not None, 180) or process.poll() is not None:
+        os.killpg(process.pid, signal.SIGKILL)
+        pytest.fail("".join(process.communicate()))
+
+
 def test_the_service_takes_topics_in_outlives_kafka_and_ends_in_order(ports: Ports, tmp_path: Path) -> None:
     with LocalStack(StackOptions(redis=False, properties=KILLED_KAFKAS)) as stack:
         settings = stack.settings
@@ -159,7 +166,7 @@ def test_the_service_takes_topics_in_outlives_kafka_and_ends_in_order(ports: Por
         port = ports.claim()
         process = archiver(settings, folder, "run", "--every", "1", "--metrics", f"127.0.0.1:{port}")
         try:
-            assert soon(lambda: archived(folder, events) == [b"a"], 120)
+            until(lambda: archived(folder, events) == [b"a"], process)
             stack.brokers[0].kill()
             time.sleep(5)
             stack.brokers[0].start()
@@ -167,8 +174,8 @@ def test_the_service_takes_topics_in_outlives_kafka_and_ends_in_order(ports: Por
             add(settings, "more", partitions=2, from_start=True)
             send("more", b"m")
             send(events, b"b")
-            assert soon(lambda: archived(folder, events) == [b"a", b"b"], 120)
-            assert soon(lambda: archived(folder, "more") == [b"m"], 120)
+            until(lambda: archived(folder, events) == [b"a", b"b"], process)
+            until(lambda: archived(folder, "more") == [b"m"], process)
             with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics") as answer:
                 told = parsed(answer.read().decode())
             assert told["tamis_ready"].value() == 1

@@ -70,7 +70,7 @@ def test_a_broker_that_lacks_a_part_is_found_out(stack: LocalStack, tmp_path: Pa
     with Run(stack, trial, tmp_path, faults=Faults(abort_every=10), broken=broken) as run:
         run.start(on_a_whole_log=True)
         assert run.go_on_until(
-            lambda: run.cluster.told(ABORTED) > 2 and len(run.load.gone) > 20 and len(run.reader.seen) > 100,
+            lambda: run.cluster.told(ABORTED) > 2 and len(run.load.gone) > 60 and len(run.reader.seen) > 100,
             PATIENCE_SECONDS,
         )
         run.finish(result, 10.0)

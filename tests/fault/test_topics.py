@@ -34,6 +34,14 @@ def problems(settings: Settings) -> list[Finding]:
     return [finding for finding in check_topics(settings) if finding.status is not Status.OK]
 
 
+def misses_leaders(settings: Settings) -> bool:
+    """And nothing else, as far as Kafka answers yet."""
+    try:
+        return {finding.about for finding in problems(settings)} == {"leaders"}
+    except KafkaException:
+        return False
+
+
 def test_topics_survive_the_loss_of_a_broker_and_are_made_without_it(three: LocalStack) -> None:
     settings = three.settings
     made = create(settings, Wanted())
@@ -43,7 +51,7 @@ def test_topics_survive_the_loss_of_a_broker_and_are_made_without_it(three: Loca
     assert problems(settings) == []
     for broker in three.brokers[::2]:  # the controller may be any of them
         broker.kill()
-        assert soon(lambda: {finding.about for finding in problems(settings)} == {"leaders"})
+        assert soon(lambda: misses_leaders(settings))
         assert {finding.status for finding in problems(settings)} <= {Status.WARN}
         require_topics(settings, made.layout)
         beside = settings.model_copy(update={"prefix": f"without-{broker.node.number}"})

@@ -19,7 +19,9 @@ from spark_sessions import small_spark
 from tamis.broker.configuration import ArchiveSettings
 from tamis.broker.kafka import AdminClient, NewTopic, TopicPartition, producer
 from tamis.broker.topic_facts import awaited_facts
+from tamis.spark_sink.archive import Archiver, Wanted
 from tamis.spark_sink.archive_place import Place
+from tamis.spark_sink.archive_stream import Pace
 from tamis.spark_sink.archive_tables import Commit, Writer, next_offsets
 
 pytestmark = [
@@ -213,6 +215,31 @@ def test_an_older_archiver_that_is_in_the_midst_of_a_commit_does_not_finish_it(
         assert "CONCURRENT_TRANSACTION" in str(writing.exception()), writing.exception()
     assert rows.count() == before
     newer.require_own()
+
+
+def test_an_archiver_that_is_told_to_stop_in_the_midst_of_a_commit_ends_in_order(
+    archived: Archived, spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is cut short is archived by the next one."""
+    archived.send("a")
+    begun = tmp_path / "begun"
+    append = Writer.append
+
+    def held(batches: Iterator[Any]) -> Iterator[Any]:
+        begun.touch()
+        time.sleep(60)
+        yield from batches
+
+    def slow(writer: Writer, records: Any, nexts: Any) -> None:
+        append(writer, records.coalesce(1).mapInArrow(held, records.schema), nexts)
+
+    settings, place = archived.cluster.settings, Place.at(str(archived.folder))
+    with monkeypatch.context() as patched:
+        patched.setattr(Writer, "append", slow)
+        done = Archiver(spark, settings, place, Wanted(Pace(seconds=1))).run(begun.exists)
+    assert (begun.exists(), done.records) == (True, 0)
+    assert archived.once()["records"] > 0
+    assert archived.values() == ["a"]
 
 
 def test_a_second_archiver_of_this_machine_is_refused(archived: Archived) -> None:
