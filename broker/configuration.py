@@ -145,6 +145,13 @@ class SnapshotSettings(Section):
     """Earlier, once so many records of subscriptions were applied."""
 
 
+class SubscriptionSettings(Section):
+    """What subscribers may have."""
+
+    per_subscriber: int | None = Field(default=None, ge=1)
+    """How many each, at most, as far as `tamis subscribe` is concerned; none: any number."""
+
+
 class MetricsSettings(Section):
     """What a broker process tells of itself by HTTP: `/metrics`, `/livez`, `/readyz`."""
 
@@ -188,6 +195,7 @@ class Settings(Section):
     redis: RedisSettings = RedisSettings()
     schema_registry: RegistrySettings | None = None
     notifications: NotificationSettings = NotificationSettings()
+    subscriptions: SubscriptionSettings = SubscriptionSettings()
     broker: BrokerSettings = BrokerSettings()
     metrics: MetricsSettings = MetricsSettings()
     snapshots: SnapshotSettings = SnapshotSettings()

@@ -12,10 +12,12 @@ from typing import Self
 from tamis.broker.configuration import Settings
 from tamis.broker.delivery import Deliveries, Failed
 from tamis.broker.errors import InvalidError
+from tamis.broker.json_lines import WrongLine
 from tamis.broker.kafka import admin_client
 from tamis.broker.line_report import Account, LineReport, Listener
 from tamis.broker.notification_topics import ensure_notification_topics
 from tamis.broker.partitions import partition_of
+from tamis.broker.quotas import Quota
 from tamis.broker.subscription_lines import Numbered, parsed_lines
 from tamis.broker.subscription_list import Listed
 from tamis.codecs.errors import RecordError
@@ -99,7 +101,7 @@ def subscribe_lines(
     """
     account = Account(listener)
     with SubscriptionWriter(settings, layout, account.refused, seconds) as writer:
-        for good in _good(lines, layout, account):
+        for good in _good(settings, lines, layout, account):
             writer.put(good)
             account.acknowledged(writer.acknowledged())
         writer.wait(account.acknowledged)
@@ -107,17 +109,29 @@ def subscribe_lines(
     return account.report
 
 
-def check_lines(layout: Layout, lines: Iterable[tuple[int, bytes]], listener: Listener) -> LineReport:
+def check_lines(
+    settings: Settings, layout: Layout, lines: Iterable[tuple[int, bytes]], listener: Listener
+) -> LineReport:
     """What `subscribe_lines` would do, and nothing done."""
     account = Account(listener)
-    for good in _good(lines, layout, account):
+    for good in _good(settings, lines, layout, account):
         account.acknowledged(account.report.acknowledged + len(good))
     return account.report
 
 
-def _good(lines: Iterable[tuple[int, bytes]], layout: Layout, account: Account) -> Iterator[list[Numbered]]:
+def _good(
+    settings: Settings, lines: Iterable[tuple[int, bytes]], layout: Layout, account: Account
+) -> Iterator[list[Numbered]]:
+    quota = Quota(settings, layout)
     for good, wrong in parsed_lines(lines, layout.limits):
         account.report.lines += len(good) + len(wrong)
-        for one in wrong:
-            account.wrong(one)
-        yield good
+        taken = []
+        for one in good:
+            reason = quota.refusal(one.subscription)
+            if reason is None:
+                taken.append(one)
+            else:
+                wrong.append(WrongLine(one.line, reason))
+        for line in sorted(wrong, key=lambda each: each.line):
+            account.wrong(line)
+        yield taken

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import chain
 
 from tamis.broker.configuration import Settings
 from tamis.broker.json_lines import in_batches
@@ -80,6 +81,17 @@ def subscriptions(
         log = between(settings.kafka, topic, {partition: starts[partition]}, {partition: ends[partition]})
         for some in in_batches(_last_records(log, wanted), _PARSED_AT_ONCE):
             yield from judged(partition, some, layout)
+
+
+def keys_in(settings: Settings, partition: int, seconds: float = 10.0) -> set[bytes]:
+    """Those of all records of a partition that say something, be it valid or not."""
+    topic = settings.names.subscriptions
+    admin = admin_client(settings.kafka)
+    starts, ends = (resolved(admin, topic, [partition], place, seconds) for place in (START, END))
+    keys: set[bytes] = set()
+    for message in chain.from_iterable(between(settings.kafka, topic, starts, ends)):
+        (keys.add if message.value() else keys.discard)(message.key() or b"")
+    return keys
 
 
 def judged(partition: int, records: Sequence[_Record], layout: Layout) -> Iterator[Listed]:

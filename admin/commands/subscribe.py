@@ -84,11 +84,13 @@ def _one(
 
 def _subscribe_one(session: Session, layout: "Layout", one: "Subscription", dry_run: bool, timeout: float) -> None:
     from tamis.broker.errors import InvalidError
+    from tamis.broker.quotas import Quota
     from tamis.broker.subscribing import SubscriptionWriter
 
     topic = session.settings.names.notifications(one.subscriber)
-    refused: list[str] = []
-    if not dry_run:
+    reason = Quota(session.settings, layout).refusal(one)
+    refused = [] if reason is None else [reason]
+    if not dry_run and not refused:
         with SubscriptionWriter(
             session.settings, layout, lambda _line, reason: refused.append(reason), timeout
         ) as writer:
@@ -117,7 +119,7 @@ def _subscribe_file(session: Session, layout: "Layout", file: Path, dry_run: boo
     with opened(file) as source, listening(session, "subscriptions", lines_in(file), wrong) as listener:
         lines = numbered_lines(source)
         if dry_run:
-            report = check_lines(layout, lines, listener)
+            report = check_lines(session.settings, layout, lines, listener)
         else:
             report = subscribe_lines(session.settings, layout, lines, listener, timeout)
     row = {

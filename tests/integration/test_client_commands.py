@@ -86,6 +86,24 @@ class TestSubscribing:
         assert len(tamis.rows("subs", "list")) == 30
         assert len(tamis.rows("subs", "list", "s2")) == 10
 
+    def test_nobody_gets_more_than_are_allowed(
+        self, tamis: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("TAMIS_SUBSCRIPTIONS__PER_SUBSCRIBER", "3")
+        file = tmp_path / "many.ndjson"
+        rows = [{"subscriber": name, "name": f"n{n}", "expression": "a = 1"} for n in range(4) for name in ("ann", "b")]
+        file.write_text("\n".join(map(json.dumps, rows)))
+        (dry,) = tamis.rows("subscribe", "-f", str(file), "--dry-run", code=6)
+        (report,) = tamis.rows("subscribe", "-f", str(file), code=6)
+        assert (report["subscribed"], report["errors"]) == (6, dry["errors"])
+        assert [error["line"] for error in report["errors"]] == [7, 8]
+        assert "line 7: ann may have 3 subscriptions" in tamis.said
+        tamis("subscribe", "ann", "a = 2", "--name", "n3", code=6)
+        tamis("subscribe", "ann", "a = 2", "--name", "n2")  # one that was there
+        tamis("unsubscribe", "ann/n0", "--yes")
+        tamis("subscribe", "ann", "a = 2", "--name", "n3")
+        assert len(tamis.rows("subs", "list")) == 6
+
     def test_arguments_that_do_not_go_together_are_wrong_usage(self, tamis: Command) -> None:
         for arguments in (
             ["subscribe", "ann"],

@@ -63,7 +63,7 @@ def test_a_dry_run_tells_the_same_and_writes_nothing(make_cluster: MakeCluster, 
     cluster = make_cluster()
     wrong: list[WrongLine] = []
     rows = lines_of({"subscriber": "ann", "expression": "a = 1"}, {"subscriber": "ann", "expression": "a ="})
-    assert check_lines(cluster.layout, rows, Listener(wrong.append)) == LineReport(2, 1, 1)
+    assert check_lines(cluster.settings, cluster.layout, rows, Listener(wrong.append)) == LineReport(2, 1, 1)
     assert [one.line for one in wrong] == [2]
     assert listed(cluster) == []
     assert cluster.settings.names.notifications("ann") not in admin.list_topics(timeout=10).topics
