@@ -129,6 +129,8 @@ class BrokerSettings(Section):
     """How many notification topics a transaction touches, at most, but for an event that has more."""
     batch_output_bytes: int = Field(default=64 << 20, ge=1)
     """Of events in the notifications of one transaction, at most, but for an event that has more."""
+    memory_bytes: int | None = Field(default=None, ge=1)
+    """A process that uses more stops, and says so; none: as much as there is."""
     rejected_share: float = Field(default=0.5, gt=0, le=1)
     """If more than this share of the last 1,000 events is rejected, that is a wrong schema: the broker stops."""
     stall_seconds: float = Field(default=STALL_SECONDS, ge=1)

@@ -9,6 +9,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from tamis.broker.event_source import Place
+from tamis.broker.memory import resident_bytes
 from tamis.broker.metrics import Meters, Reasons
 from tamis.broker.metrics_text import Family, Histogram, Kind, Labels
 
@@ -128,19 +129,10 @@ def system_families() -> Iterator[Family]:
     usage = resource.getrusage(resource.RUSAGE_SELF)
     yield _counter("process_cpu_seconds_total", "Processor time, user's and system's.", usage.ru_utime + usage.ru_stime)
     yield _gauge("process_start_time_seconds", "When it started, since 1970.", _STARTED_AT)
-    yield _gauge("process_resident_memory_bytes", "Memory in use.", _resident_bytes(usage.ru_maxrss))
+    yield _gauge("process_resident_memory_bytes", "Memory in use.", resident_bytes())
     descriptors = Path("/proc/self/fd" if sys.platform == "linux" else "/dev/fd")
     yield _gauge("process_open_fds", "Open files and connections.", len(os.listdir(descriptors)))  # noqa: PTH208
     yield _gauge("process_max_fds", "How many may be open.", resource.getrlimit(resource.RLIMIT_NOFILE)[0])
-
-
-def _resident_bytes(most: int) -> int:
-    """Where the system does not tell, the most that it has been."""
-    try:
-        pages = int(Path("/proc/self/statm").read_text().split()[1])
-    except OSError:
-        return most
-    return pages * resource.getpagesize()
 
 
 def _counter(name: str, help: str, value: float) -> Family:

@@ -11,6 +11,7 @@ from tamis.broker.errors import ConflictError, InvalidError, UnreachableError
 from tamis.broker.kafka import KafkaException, admin_client
 from tamis.broker.layout_watch import LayoutWatch
 from tamis.broker.layouts import require_layout
+from tamis.broker.memory import MemoryBound
 from tamis.broker.metrics import Meters
 from tamis.broker.metrics_server import BrokerPages, MetricsServer
 from tamis.broker.outlets import Outlets
@@ -67,6 +68,7 @@ def _kept(settings: Settings, shard: int) -> Kept:
         Pace(settings.broker.batch_events),
         Outlets(settings, lambda: vanished_subscribers(settings, _VANISHED_SECONDS)),
         Snapshots(settings, shard, meters),
+        MemoryBound(settings.broker.memory_bytes),
         meters,
     )
 
@@ -181,6 +183,7 @@ class Service:
             if self._must_stop():
                 raise _StoppedError
             self._kept.meters.reads(done, total)
+            self._kept.memory.look(len(log.state))
             if time.monotonic() - told > _PROGRESS_SECONDS:
                 told = time.monotonic()
                 _LOG.info("reading subscriptions: %d of %d records", done, total)

@@ -22,6 +22,7 @@ from tamis.broker.errors import ConflictError
 from tamis.broker.event_source import EventSource, Place
 from tamis.broker.kafka import KafkaException, Message, consumer, offset_of, place_of
 from tamis.broker.matching_step import Bounds, Matched, matched, within
+from tamis.broker.memory import MemoryBound
 from tamis.broker.message_batch import MessageBatch
 from tamis.broker.metrics import Meters
 from tamis.broker.outbox import Outbox
@@ -68,6 +69,7 @@ class Kept:
     pace: Pace
     outlets: Outlets
     snapshots: Snapshots
+    memory: MemoryBound
     meters: Meters = field(default_factory=Meters)
 
 
@@ -109,6 +111,7 @@ class Worker:
         self._meters = kept.meters
         self._snapshots = kept.snapshots
         self._attempts = attempts
+        self._memory = kept.memory
         self._told = replace(kept.counts)
         self._formats = {topic: section.format() for topic, section in settings.events.items()}
         self._bounds = Bounds(
@@ -138,6 +141,7 @@ class Worker:
             self._meters.suspended = len(self._outlets.suspended)
             self._log.state.index.maintain(_MAINTENANCE_SECONDS)
             self._snapshots.look(self._log, self._layout, is_writer=self._shipper.has_reported)
+            self._memory.look(len(self._log.state))
             self._tell()
         self._attempts.end()
 

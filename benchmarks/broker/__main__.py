@@ -21,6 +21,7 @@ from benchmarks.report import Report
 from tamis.admin.local import LocalStack, StackOptions
 from tamis.broker.configuration import Settings
 from tamis.broker.kafka import NewTopic, Producer, admin_client, producer
+from tamis.broker.memory import MemoryBound
 from tamis.broker.notification_topics import ensure_notification_topics
 from tamis.broker.outlets import Outlets
 from tamis.broker.pace import Pace
@@ -133,7 +134,12 @@ def measure_rates(report: Report, settings: Settings, layout: Layout, log: Subsc
         counts = Counts()
         identity = Identity(replace(layout, number=2 + turn), 0, "benchmark")
         kept = Kept(
-            EventDecoder(), counts, Pace(settings.broker.batch_events), Outlets(settings, tuple), no_snapshots(settings)
+            EventDecoder(),
+            counts,
+            Pace(settings.broker.batch_events),
+            Outlets(settings, tuple),
+            no_snapshots(settings),
+            MemoryBound(None),
         )
         worker = Worker(settings, identity, log, kept, no_attempts())
         watch = Watch(plan.events)

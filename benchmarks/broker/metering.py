@@ -23,6 +23,7 @@ from benchmarks.report import Report
 from tamis.admin.local import LocalStack, StackOptions
 from tamis.broker.configuration import Settings
 from tamis.broker.matching_step import Matched
+from tamis.broker.memory import MemoryBound
 from tamis.broker.message_batch import MessageBatch
 from tamis.broker.metrics import Meters
 from tamis.broker.metrics_families import families
@@ -115,6 +116,7 @@ def run(settings: Settings, layout: Layout, log: SubscriptionLog, events: int, *
         Pace(settings.broker.batch_events),
         Outlets(settings, tuple),
         no_snapshots(settings),
+        MemoryBound(None),
         meters,
     )
     worker = Worker(settings, Identity(layout, 0, "metering"), log, kept, no_attempts())

@@ -132,6 +132,12 @@ def test_a_wrong_schema_stops_the_broker_instead_of_rejecting_everything(make_br
         serve(cluster.settings, 0, None, deadline_passed())
 
 
+def test_a_process_that_uses_too_much_memory_stops_and_says_so(make_brokered: MakeCluster) -> None:
+    cluster = make_brokered(broker=BrokerSettings(memory_bytes=1))
+    with pytest.raises(InvalidError, match=r"and may use 0 \(broker.memory_bytes\)"):
+        serve(cluster.settings, 0, None, deadline_passed())
+
+
 def test_notifications_may_be_json(make_brokered: MakeCluster) -> None:
     cluster = make_brokered(notifications=NotificationSettings(format=NotificationFormat.JSON))
     cluster.subscribe(Subscription("ann", "one", "price < 10"))
