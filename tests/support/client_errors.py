@@ -1,0 +1,108 @@
+"""Clients that answer with errors as they are told to, one after the other, and that are else the real ones."""
+
+import dataclasses
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+from unittest.mock import patch
+
+from tamis.broker import kafka
+from tamis.broker.kafka import Consumer, KafkaError, KafkaException, Producer
+
+RETRIABLE = KafkaError(KafkaError.COORDINATOR_LOAD_IN_PROGRESS, "as was wished", False, True, False)  # noqa: FBT003
+ABORTABLE = KafkaError(KafkaError.UNKNOWN_PRODUCER_ID, "as was wished", False, False, True)  # noqa: FBT003
+FATAL = KafkaError(KafkaError.OUT_OF_ORDER_SEQUENCE_NUMBER, "as was wished", True, False, False)  # noqa: FBT003
+FENCED = KafkaError(KafkaError._FENCED, "as was wished", True, False, False)  # noqa: FBT003
+UNSPECIFIC = KafkaError(KafkaError._FAIL, "as was wished")
+FORBIDDEN = KafkaError(KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, "as was wished", True, False, False)  # noqa: FBT003
+TIMEOUT = None
+"""Kafka is really given no time, and goes on with what it was asked for."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Answer:
+    """To the next call of that name, before it reaches Kafka."""
+
+    call: str
+    error: KafkaError | None
+
+
+class Script:
+    """The answers that are still to come, from when on it is started."""
+
+    def __init__(self, answers: Sequence[Answer]) -> None:
+        self._answers = list(answers)
+        self._is_started = threading.Event()
+        self._lock = threading.Lock()
+
+    @property
+    def next(self) -> Answer | None:
+        return self._answers[0] if self._answers else None
+
+    def start(self) -> None:
+        self._is_started.set()
+
+    def play(self, call: str, real: Callable[..., Any], *given: Any, **options: Any) -> Any:
+        with self._lock:
+            answer = self.next
+            if answer is None or answer.call != call or not self._is_started.is_set():
+                answer = None
+            elif answer.error is not TIMEOUT:
+                self._answers.pop(0)
+        if answer is None:
+            return real(*given, **options)
+        if answer.error is not TIMEOUT:
+            raise KafkaException(answer.error)
+        try:
+            return real(*given[:-1], 0)
+        except KafkaException:  # else it was fast enough, and the next call is to time out
+            self._answers.pop(0)
+            raise
+
+
+class _Producer(Producer):
+    script: Script
+
+    def init_transactions(self, *given: Any) -> None:
+        self.script.play("init", super().init_transactions, *given)
+
+    def begin_transaction(self) -> None:
+        self.script.play("begin", super().begin_transaction)
+
+    def produce(self, *given: Any, **options: Any) -> None:
+        self.script.play("produce", super().produce, *given, **options)
+
+    def send_offsets_to_transaction(self, *given: Any) -> None:
+        self.script.play("offsets", super().send_offsets_to_transaction, *given)
+
+    def commit_transaction(self, *given: Any) -> None:
+        self.script.play("commit", super().commit_transaction, *given)
+
+    def abort_transaction(self, *given: Any) -> None:
+        self.script.play("abort", super().abort_transaction, *given)
+
+
+class _Consumer(Consumer):
+    script: Script
+
+    def poll(self, *given: Any) -> Any:
+        return self.script.play("poll", super().poll, *given)
+
+    def consume(self, *given: Any) -> Any:
+        return self.script.play("consume", super().consume, *given)
+
+    def committed(self, *given: Any) -> Any:
+        return self.script.play("committed", super().committed, *given)
+
+    def seek(self, *given: Any) -> Any:
+        return self.script.play("seek", super().seek, *given)
+
+
+@contextmanager
+def answering(script: Script) -> Iterator[None]:
+    """All clients that are made within the block."""
+    producer = type("ScriptedProducer", (_Producer,), {"script": script})
+    consumer = type("ScriptedConsumer", (_Consumer,), {"script": script})
+    with patch.object(kafka, "Producer", producer), patch.object(kafka, "Consumer", consumer):
+        yield
