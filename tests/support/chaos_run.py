@@ -147,10 +147,14 @@ class Run:
             looked_at = time.monotonic()
             return left
 
-        if not self.director.run(seconds, is_left):
-            result.trouble = f"not all events were matched in {seconds:g} s"
-            self.director.ask_where()
-            self.director.end()  # else what is examined changes under our eyes
+        seen = -1
+        while not self.director.run(seconds, is_left):
+            if len(self.reader.seen) == seen:
+                result.trouble = f"not all events were matched, and nothing came for {seconds:g} s"
+                self.director.ask_where()
+                self.director.end()  # else what is examined changes under our eyes
+                break
+            seen = len(self.reader.seen)
         self.reader.wait_until_done()
         findings = examine(self.cluster, self.reader.seen)
         self._fill(result, findings)
