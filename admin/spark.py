@@ -21,14 +21,13 @@ Conf = Annotated[
     list[str] | None, typer.Option("--conf", metavar="KEY=VALUE", help="A setting of Spark's own; repeatable.")
 ]
 
-PACKAGES = ("pyspark", "delta-spark", "pyarrow", "pandas")
-"""Of the extra, as pip calls them."""
-_NEEDED = ("pyspark", "delta", "pyarrow")
+PACKAGES = {"pyspark": "pyspark", "delta-spark": "delta", "pyarrow": "pyarrow", "pandas": "pandas"}
+"""Of the extra: as pip calls them, and as Python does."""
 
 
 def spark_options(session: Session, master: str | None, conf: list[str] | None) -> "SparkOptions":
     """UsageError if they are none, or Spark is not installed."""
-    missing = [name for name in _NEEDED if importlib.util.find_spec(name) is None]
+    missing = [name for name, module in PACKAGES.items() if importlib.util.find_spec(module) is None]
     if missing:
         raise UsageError(f'{missing[0]} is not installed. Spark is an extra: pip install "tamis[spark]"')
     from tamis.spark_sink.session import SparkOptions

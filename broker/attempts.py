@@ -73,6 +73,10 @@ class Attempts:
         """Whether it is not to be tried again."""
         return bool(self._deaths) and self._deaths.get(_spot(message), 0) >= _DEATHS_MAX
 
+    def condemned(self, topic: str) -> int:
+        """How many of this topic are not to be tried again, as far as they were not passed."""
+        return sum(spot[0] == topic and deaths >= _DEATHS_MAX for spot, deaths in self._deaths.items())
+
     def begin(self, extents: Mapping[Place, tuple[int, int]], *, is_alone: bool) -> None:
         """What is between these offsets, which may be one message alone, is in hand from now on."""
         self._write(extents, is_alone=is_alone)

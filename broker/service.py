@@ -95,7 +95,9 @@ class Service:
         self._slot = take_slot(settings.names.group(self._layout.number, shard), slot)
         _LOG.info("shard %d of %d, slot %s", shard, self._layout.shards, self._slot.name)
         try:
-            self._attempts = Attempts(f"{settings.names.group(self._layout.number, shard)}.{self._slot.name}")
+            # With its id: offsets of a log that was made anew are other records.
+            log_id = self._layout.topics[settings.names.subscriptions]
+            self._attempts = Attempts(f"{settings.names.group(self._layout.number, shard)}.{self._slot.name}.{log_id}")
             self._log: SubscriptionLog | None = self._started_log()
         except BaseException:
             self._slot.close()

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from tamis.broker.attempts import Attempts
 from tamis.broker.configuration import Settings
-from tamis.broker.errors import UnreachableError
+from tamis.broker.errors import InvalidError, UnreachableError
 from tamis.broker.judgement import InvalidRecord
 from tamis.broker.kafka import (
     LOG_WENT_BACK,
@@ -45,6 +45,7 @@ _WARNING_SECONDS = 5.0
 _UNREPORTED_MAX = 1_000
 _REPORTED_BYTES_MAX = 64 * 1024
 """Of a record that is told whole: many may have to be remembered."""
+_CONDEMNED_MAX = 8
 _NO_GROUP = "tamis-subscriptions"
 """It joins none; the client wants a name all the same."""
 
@@ -222,7 +223,11 @@ class SubscriptionLog:
                 continue
             extent = offset_of(some[0]), offset_of(some[-1])
             attempts.begin({(self.topic, partition): extent}, is_alone=count == 1)
-            self._apply_part(partition, some)
+            try:
+                self._apply_part(partition, some)
+            except MemoryError:  # which all of them have used up, and not these
+                attempts.end()
+                raise
             attempts.end()
             attempts.passed(some)
 
@@ -247,7 +252,12 @@ class SubscriptionLog:
         return False
 
     def _leave_out(self, partition: int, message: Message) -> None:
-        """As if it took away what its key had."""
+        """As if it took away what its key had. InvalidError if it is one of many."""
+        if self.attempts is not None and self.attempts.condemned(self.topic) > _CONDEMNED_MAX:
+            raise InvalidError(
+                f"This slot has died of more than {_CONDEMNED_MAX} subscriptions, one after the other. That is no "
+                "poison but something else, too little memory above all: no more of them are paused."
+            )
         self.state.apply(partition, [message.key()], [None])
         self._note_invalid(partition, message, InvalidRecord(0, Reason.POISON, WHY))
         self._reach(partition, [message])

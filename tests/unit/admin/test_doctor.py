@@ -9,19 +9,19 @@ RIGHT = {"pyspark": "4.0.0", "delta-spark": "4.0.1", "pyarrow": "20.0", "pandas"
 
 
 @pytest.mark.parametrize(
-    ("installed", "wanted_at", "status", "told"),
+    ("installed", "is_wanted", "status", "told"),
     [
-        (RIGHT, "/archive", Status.OK, "pyspark 4.0.0, delta-spark 4.0.1"),
-        ({**RIGHT, "delta-spark": "3.3.0"}, None, Status.WARN, "delta-spark 3.3.0"),
-        ({"pyspark": "4.0.0", "pandas": "2.3"}, "/archive", Status.WARN, "delta-spark, pyarrow: not installed"),
-        ({}, None, Status.OK, "pyspark, delta-spark, pyarrow, pandas: not installed"),
+        (RIGHT, True, Status.OK, "pyspark 4.0.0, delta-spark 4.0.1"),
+        ({**RIGHT, "delta-spark": "3.3.0"}, False, Status.WARN, "delta-spark 3.3.0"),
+        ({"pyspark": "4.0.0", "pandas": "2.3"}, True, Status.WARN, "delta-spark, pyarrow: not installed"),
+        ({}, False, Status.OK, "pyspark, delta-spark, pyarrow, pandas: not installed"),
     ],
 )
 def test_parts_of_spark_are_there_and_fit(
-    monkeypatch: pytest.MonkeyPatch, installed: dict[str, str], wanted_at: str | None, status: Status, told: str
+    monkeypatch: pytest.MonkeyPatch, installed: dict[str, str], is_wanted: bool, status: Status, told: str
 ) -> None:
     monkeypatch.setattr(doctor, "_version", installed.get)
-    [symptom] = doctor._spark(is_wanted=wanted_at is not None)
+    [symptom] = doctor._spark(is_wanted=is_wanted)
     assert symptom.status is status
     assert told in symptom.found
     assert bool(symptom.fix) == (status is not Status.OK)

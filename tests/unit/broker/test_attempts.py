@@ -102,3 +102,19 @@ def test_a_file_that_says_nothing_is_no_suspicion(tmp_path: Path, content: bytes
     (tmp_path / "attempts").mkdir()
     (tmp_path / "attempts" / "slot").write_bytes(content)
     assert not attempts(tmp_path).is_suspicious
+
+
+def test_what_is_condemned_stays_so_until_it_is_passed(tmp_path: Path) -> None:
+    for _ in range(2):
+        begin(attempts(tmp_path), messages(1, first=7))
+    [it] = messages(1, first=7)
+    for _ in range(2):
+        successor = attempts(tmp_path)
+        assert (successor.is_condemned(it), successor.condemned("events"), successor.condemned("others")) == (
+            True,
+            1,
+            0,
+        )
+        successor.passed(messages(1, first=8))
+    successor.passed([it])
+    assert not attempts(tmp_path).is_suspicious
