@@ -18,7 +18,7 @@ RIGHT = {"pyspark": "4.0.0", "delta-spark": "4.0.1", "pyarrow": "20.0", "pandas"
     ],
 )
 def test_parts_of_spark_are_there_and_fit(
-    monkeypatch: pytest.MonkeyPatch, installed: dict[str, str], is_wanted: bool, status: Status, told: str
+    monkeypatch: pytest.MonkeyPatch, installed: dict[str, str], status: Status, told: str, *, is_wanted: bool
 ) -> None:
     monkeypatch.setattr(doctor, "_version", installed.get)
     [symptom] = doctor._spark(is_wanted=is_wanted)
