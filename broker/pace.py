@@ -19,9 +19,13 @@ class Pace:
         self._most = most
 
     def succeeded(self, done: int, polled: int) -> None:
-        """So many of those polled were committed: there was room for no more, if those are fewer."""
+        """So many of those polled were committed: there was room for no more, if those are fewer.
+
+        Then it comes down by half at most: one event that fills transactions alone says little of those behind it.
+        """
         self.failures = 0
-        self.limit = max(1, min(self._most, 2 * done if done < polled else 2 * self.limit))
+        wanted = max(2 * done, self.limit // 2) if done < polled else 2 * self.limit
+        self.limit = max(1, min(self._most, wanted))
 
     def failed(self, done: int) -> float:
         """For how many seconds to wait before the next try."""

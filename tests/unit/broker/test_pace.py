@@ -21,5 +21,14 @@ def test_after_a_success_it_grows_again_up_to_the_most() -> None:
 
 def test_where_there_was_room_for_fewer_than_were_polled_about_as_many_are_polled() -> None:
     pace = Pace(1000)
-    pace.succeeded(30, 1000)
+    for _ in range(5):
+        pace.succeeded(30, pace.limit)
     assert pace.limit == 60
+
+
+def test_one_event_that_fills_transactions_alone_says_little_of_those_behind_it() -> None:
+    pace = Pace(1000)
+    pace.succeeded(1, 1000)
+    assert pace.limit == 500
+    pace.succeeded(500, 500)
+    assert pace.limit == 1000
