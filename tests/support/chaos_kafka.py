@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from tamis.admin.local import LocalStack
+from tamis.admin.local import LocalStack, StackError
 from tamis.admin.local.kafka import KafkaBroker
 from tamis.broker.kafka import KafkaException, admin_client
 
@@ -60,11 +60,14 @@ class KafkaFaults:
         return True
 
     def restart(self) -> bool:
-        """One of them, in order, as an operator would."""
+        """One of them, in order, as an operator would, who does not wait for ever."""
         broker = self._chosen()
         if broker is None:
             return False
-        broker.stop()
+        try:
+            broker.stop()
+        except StackError:
+            broker.kill()
         self.later(self.chance.uniform(0.0, _AWAY_SECONDS), lambda: self._bring_back(broker.start))
         return True
 
