@@ -54,6 +54,8 @@ def serve(settings: Settings, shard: int, slot: str | None, must_stop: Callable[
         raise InvalidError(
             f"The subscriptions of shard {shard} do not fit into memory. Give it more, or make a layout of more shards."
         ) from error
+    except KafkaException as error:
+        raise last_word(error.args[0]) from error
     finally:
         server.close()
     return kept.counts

@@ -11,8 +11,8 @@ from broker_cluster import Cluster
 from processes import soon
 from serving import SECONDS, delivered, publish, running
 from tamis.broker.configuration import BrokerSettings, NotificationSettings, Settings
-from tamis.broker.errors import ConflictError, InvalidError, MissingError
-from tamis.broker.kafka import AdminClient, NewTopic, TopicPartition
+from tamis.broker.errors import ConflictError, InvalidError, MissingError, UnreachableError
+from tamis.broker.kafka import AdminClient, KafkaError, KafkaException, NewTopic, TopicPartition
 from tamis.broker.reading import BEGINNING, records
 from tamis.broker.service import serve
 from tamis.broker.topics import add
@@ -129,6 +129,19 @@ def test_a_wrong_schema_stops_the_broker_instead_of_rejecting_everything(make_br
         cluster.send(cluster.names.events, b"\x01\x02", None, 0)
     cluster.flush()
     with pytest.raises(InvalidError, match=r"events could not be understood.*Is the format"):
+        serve(cluster.settings, 0, None, deadline_passed())
+
+
+def test_a_kafka_that_does_not_answer_at_the_start_is_told_as_such(
+    make_brokered: MakeCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster = make_brokered()
+
+    def unanswered(_admin: AdminClient) -> list[int]:
+        raise KafkaException(KafkaError(KafkaError._TIMED_OUT, "Timed out waiting for controller"))
+
+    monkeypatch.setattr("tamis.broker.topic_facts.node_ids", unanswered)
+    with pytest.raises(UnreachableError, match="Timed out waiting for controller"):
         serve(cluster.settings, 0, None, deadline_passed())
 
 
