@@ -56,7 +56,7 @@ class FrozenState:
         """Write a snapshot, with what is to be known about it."""
         ids = self.table.ids()
         owners, scores, texts = self.table.columns(ids)
-        numbers, text_ids = np.unique(owners), np.unique(texts)
+        numbers, text_ids = _distinct(owners), _distinct(texts)
         key_starts, key_bytes = self.keys.columns(ids)
         subscriber_starts, subscriber_bytes = self.subscribers.columns(numbers)
         text_starts, text_bytes = self.table.texts.columns(text_ids)
@@ -74,6 +74,14 @@ class FrozenState:
             "text_bytes": text_bytes,
         }
         self.index.save(path, columns, {ABOUT: {**about, _NOTIFICATIONS: self.table.format.value}})
+
+
+def _distinct(numbers: NDArray[np.uint32]) -> NDArray[np.uint32]:
+    """In order. For a million, `np.unique` takes a second, and has other threads wait for a quarter of that."""
+    ordered = np.sort(numbers)
+    is_first = np.ones(len(ordered), np.bool_)
+    np.not_equal(ordered[1:], ordered[:-1], out=is_first[1:])
+    return ordered[is_first]
 
 
 @dataclass(frozen=True, slots=True)
