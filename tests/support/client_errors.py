@@ -64,8 +64,8 @@ class Script:
 class _Producer(Producer):
     script: Script
 
-    def init_transactions(self, *given: Any) -> None:
-        self.script.play("init", super().init_transactions, *given)
+    def init_transactions(self, *given: Any, **options: Any) -> None:
+        self.script.play("init", super().init_transactions, *given, **options)
 
     def begin_transaction(self) -> None:
         self.script.play("begin", super().begin_transaction)
@@ -73,30 +73,30 @@ class _Producer(Producer):
     def produce(self, *given: Any, **options: Any) -> None:
         self.script.play("produce", super().produce, *given, **options)
 
-    def send_offsets_to_transaction(self, *given: Any) -> None:
-        self.script.play("offsets", super().send_offsets_to_transaction, *given)
+    def send_offsets_to_transaction(self, *given: Any, **options: Any) -> None:
+        self.script.play("offsets", super().send_offsets_to_transaction, *given, **options)
 
-    def commit_transaction(self, *given: Any) -> None:
-        self.script.play("commit", super().commit_transaction, *given)
+    def commit_transaction(self, *given: Any, **options: Any) -> None:
+        self.script.play("commit", super().commit_transaction, *given, **options)
 
-    def abort_transaction(self, *given: Any) -> None:
-        self.script.play("abort", super().abort_transaction, *given)
+    def abort_transaction(self, *given: Any, **options: Any) -> None:
+        self.script.play("abort", super().abort_transaction, *given, **options)
 
 
 class _Consumer(Consumer):
     script: Script
 
-    def poll(self, *given: Any) -> Any:
-        return self.script.play("poll", super().poll, *given)
+    def poll(self, *given: Any, **options: Any) -> Any:
+        return self.script.play("poll", super().poll, *given, **options)
 
-    def consume(self, *given: Any) -> Any:
-        return self.script.play("consume", super().consume, *given)
+    def consume(self, *given: Any, **options: Any) -> Any:
+        return self.script.play("consume", super().consume, *given, **options)
 
-    def committed(self, *given: Any) -> Any:
-        return self.script.play("committed", super().committed, *given)
+    def committed(self, *given: Any, **options: Any) -> Any:
+        return self.script.play("committed", super().committed, *given, **options)
 
-    def seek(self, *given: Any) -> Any:
-        return self.script.play("seek", super().seek, *given)
+    def seek(self, *given: Any, **options: Any) -> Any:
+        return self.script.play("seek", super().seek, *given, **options)
 
 
 @contextmanager

@@ -113,5 +113,5 @@ def test_what_is_condemned_stays_so_until_it_is_passed(tmp_path: Path) -> None:
         assert successor.is_condemned(it)
         assert (successor.condemned("events"), successor.condemned("others")) == (1, 0)
         successor.passed(messages(1, first=8))
-    successor.passed([it])
+    attempts(tmp_path).passed([it])
     assert not attempts(tmp_path).is_suspicious
