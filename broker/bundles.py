@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 
 from tamis.broker.configuration import KafkaSettings
 from tamis.broker.errors import BrokerError, ConflictError, UnreachableError
-from tamis.broker.interrupts import interrupts_deferred
 from tamis.broker.kafka import FENCED, KafkaException, called, producer
 from tamis.broker.transactions import RebuildError, begin_transactions, transact
 
@@ -37,12 +36,11 @@ class Bundles:
         self._client = producer(settings, name)
         begin_transactions(self._client, _CALL_SECONDS)
 
-    @interrupts_deferred()
     def send(self, records: Sequence[Record]) -> None:
         """All of them are there when this returns, and nothing of them if it raises one of these.
 
         ConflictError if somebody else has begun, UnreachableError if Kafka takes none, or if nobody knows whether they
-        are there: its message says which.
+        are there: its message says which. Ctrl-C is to be deferred by whoever notes what was sent.
         """
         for _ in range(_TRIES):
             try:

@@ -15,13 +15,13 @@ from itertools import chain
 
 from tamis.broker.bundles import Bundles, Record
 from tamis.broker.configuration import Settings
-from tamis.broker.errors import MissingError
 from tamis.broker.interrupts import interrupts_deferred
 from tamis.broker.json_lines import in_batches
+from tamis.broker.kafka import admin_client
 from tamis.broker.layouts import require_layout
-from tamis.broker.reading import partitions_of
 from tamis.broker.received import ReceivedRejection, rejection_of
 from tamis.broker.settling import Stretch, committed, complete, place_among, settled_by
+from tamis.broker.topic_facts import topic_facts
 from tamis.codecs.headers import RETRIED, SETTLED, Rejection, WaitingPlace
 from tamis.codecs.reasons import Reason
 
@@ -126,14 +126,9 @@ def _hindrance(
 
 def _partitions(settings: Settings) -> dict[str, int]:
     """How many each event topic has."""
-    found: dict[str, int] = {}
-    for topic in require_layout(settings).topics:
-        if topic != settings.names.subscriptions:
-            try:
-                found[topic] = len(partitions_of(settings.kafka, topic, 10.0))
-            except MissingError:
-                continue
-    return found
+    names = require_layout(settings).topics.keys() - {settings.names.subscriptions}
+    facts = topic_facts(admin_client(settings.kafka), names)
+    return {name: topic.partitions for name, topic in facts.items()}
 
 
 def _kind(rejection: Rejection) -> tuple[str, str]:

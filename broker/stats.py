@@ -1,17 +1,14 @@
 """What a Tamis has and does, in numbers: `tamis stats`."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from tamis.broker.configuration import Settings
-from tamis.broker.kafka import Message, admin_client, headers_of
+from tamis.broker.kafka import Message, headers_of
 from tamis.broker.layouts import require_layout
-from tamis.broker.positions import END, START, resolved
-from tamis.broker.reading import partitions_known_to
-from tamis.broker.settling import settled_by
+from tamis.broker.settling import committed, settled_by
 from tamis.broker.subscription_list import State, subscriptions
-from tamis.broker.tailing import between
 from tamis.broker.topic_list import ListedTopic, list_topics
 from tamis.codecs.errors import RecordError
 from tamis.codecs.headers import Rejection
@@ -55,17 +52,10 @@ def statistics(
         (names.views, found.views, _of_view),
     ):
         if topic in there:
-            for records in _records(settings, topic, seconds):
+            for records in committed(settings.kafka, topic, seconds).messages():
                 counts.update(reason(record) for record in records if settled_by(record) is None)
                 tell(len(records))
     return found
-
-
-def _records(settings: Settings, topic: str, seconds: float) -> Iterator[list[Message]]:
-    admin = admin_client(settings.kafka)
-    partitions = partitions_known_to(admin, settings.kafka, topic, seconds)
-    starts, ends = (resolved(admin, topic, partitions, place, seconds) for place in (START, END))
-    yield from between(settings.kafka, topic, starts, ends)
 
 
 def _of_rejection(message: Message) -> str:

@@ -219,7 +219,7 @@ class SubscriptionLog:
             count = attempts.harmless(messages)
             some, messages = messages[:count], messages[count:]
             if count == 1 and attempts.is_condemned(some[0]):
-                self._leave_out(partition, some[0])
+                self._leave_out(partition, some[0], attempts)
                 continue
             extent = offset_of(some[0]), offset_of(some[-1])
             attempts.begin({(self.topic, partition): extent}, is_alone=count == 1)
@@ -251,9 +251,9 @@ class SubscriptionLog:
             _LOG.warning("%s [%s]: %s", self.topic, message.partition(), error.str())
         return False
 
-    def _leave_out(self, partition: int, message: Message) -> None:
+    def _leave_out(self, partition: int, message: Message, attempts: Attempts) -> None:
         """As if it took away what its key had. InvalidError if it is one of many."""
-        if self.attempts is not None and self.attempts.condemned(self.topic) > _CONDEMNED_MAX:
+        if attempts.condemned(self.topic) > _CONDEMNED_MAX:
             raise InvalidError(
                 f"This slot has died of more than {_CONDEMNED_MAX} subscriptions, one after the other. That is no "
                 "poison but something else, too little memory above all: no more of them are paused."

@@ -1,4 +1,4 @@
-"""How hard hypothesis tries: `dev` here, `ci` where `CI` is set. And the engines, each of which keeps one contract."""
+"""How hard hypothesis tries. And the engines, each of which keeps one contract."""
 
 import os
 from collections.abc import Iterator
@@ -15,9 +15,10 @@ if TYPE_CHECKING:
     from tamis.admin.local.ports import Ports
 
 ENGINES[EagerPairs.name] = EagerPairs
-hypothesis.settings.register_profile("dev", max_examples=max(5, round(50 * SCALE)), deadline=None)
-hypothesis.settings.register_profile("ci", max_examples=max(5, round(50 * SCALE)), deadline=None, print_blob=True)
-hypothesis.settings.load_profile("ci" if os.environ.get("CI") else "dev")
+hypothesis.settings.register_profile(
+    "scaled", max_examples=max(5, round(50 * SCALE)), deadline=None, print_blob=bool(os.environ.get("CI"))
+)
+hypothesis.settings.load_profile("scaled")
 
 
 @pytest.fixture(params=list(ENGINES))

@@ -16,21 +16,17 @@ from pathlib import Path
 from benchmarks.broker import workload
 from benchmarks.broker.bare import copy
 from benchmarks.broker.latency import PROBE, measure_latency
-from benchmarks.broker.steps import add_rows, no_attempts, no_snapshots, watched
+from benchmarks.broker.steps import add_rows, kept_by, no_attempts, watched
 from benchmarks.report import Report
 from tamis.admin.local import LocalStack, StackOptions
 from tamis.broker.configuration import Settings
 from tamis.broker.kafka import NewTopic, Producer, admin_client, producer
-from tamis.broker.memory import MemoryBound
 from tamis.broker.notification_topics import ensure_notification_topics
-from tamis.broker.outlets import Outlets
-from tamis.broker.pace import Pace
 from tamis.broker.partitions import partition_of
 from tamis.broker.shipping import Identity
 from tamis.broker.subscription_log import SubscriptionLog
 from tamis.broker.topics import Wanted, create
-from tamis.broker.worker import Counts, Kept, Worker
-from tamis.codecs.event_decoder import EventDecoder
+from tamis.broker.worker import Counts, Worker
 from tamis.codecs.layout import Layout
 from tamis.codecs.subscription import Subscription
 
@@ -133,14 +129,7 @@ def measure_rates(report: Report, settings: Settings, layout: Layout, log: Subsc
         bare = watch.rate
         counts = Counts()
         identity = Identity(replace(layout, number=2 + turn), 0, "benchmark")
-        kept = Kept(
-            EventDecoder(),
-            counts,
-            Pace(settings.broker.batch_events),
-            Outlets(settings, tuple),
-            no_snapshots(settings),
-            MemoryBound(None),
-        )
+        kept = kept_by(settings, counts)
         worker = Worker(settings, identity, log, kept, no_attempts())
         watch = Watch(plan.events)
         seconds = Counter()

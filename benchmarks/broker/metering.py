@@ -18,22 +18,18 @@ from typing import Any
 import numpy as np
 
 from benchmarks.broker.__main__ import Plan, prepare
-from benchmarks.broker.steps import no_attempts, no_snapshots
+from benchmarks.broker.steps import kept_by, no_attempts
 from benchmarks.report import Report
 from tamis.admin.local import LocalStack, StackOptions
 from tamis.broker.configuration import Settings
 from tamis.broker.matching_step import Matched
-from tamis.broker.memory import MemoryBound
 from tamis.broker.message_batch import MessageBatch
 from tamis.broker.metrics import Meters
 from tamis.broker.metrics_families import families
 from tamis.broker.metrics_text import text_of
-from tamis.broker.outlets import Outlets
-from tamis.broker.pace import Pace
 from tamis.broker.shipping import Identity
 from tamis.broker.subscription_log import SubscriptionLog
-from tamis.broker.worker import Counts, Kept, Worker
-from tamis.codecs.event_decoder import EventDecoder
+from tamis.broker.worker import Counts, Worker
 from tamis.codecs.groups import Groups
 from tamis.codecs.layout import Layout
 from tamis.codecs.messages import Messages
@@ -110,15 +106,7 @@ def main() -> None:
 def run(settings: Settings, layout: Layout, log: SubscriptionLog, events: int, *, is_metered: bool) -> float:
     """The worker's processor seconds."""
     meters, counts = Meters() if is_metered else NoMeters(), Counts()
-    kept = Kept(
-        EventDecoder(),
-        counts,
-        Pace(settings.broker.batch_events),
-        Outlets(settings, tuple),
-        no_snapshots(settings),
-        MemoryBound(None),
-        meters,
-    )
+    kept = kept_by(settings, counts, meters)
     worker = Worker(settings, Identity(layout, 0, "metering"), log, kept, no_attempts())
     watch = Watch(events, counts)
     done = threading.Event()

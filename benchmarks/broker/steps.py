@@ -14,12 +14,17 @@ from tamis.broker import worker
 from tamis.broker.attempts import Attempts
 from tamis.broker.configuration import Settings, SnapshotSettings
 from tamis.broker.event_source import EventSource
+from tamis.broker.memory import MemoryBound
 from tamis.broker.message_batch import MessageBatch
 from tamis.broker.metrics import Meters
 from tamis.broker.outbox import Outbox
+from tamis.broker.outlets import Outlets
+from tamis.broker.pace import Pace
 from tamis.broker.shipping import Shipper
 from tamis.broker.snapshots import Snapshots
 from tamis.broker.subscription_log import SubscriptionLog
+from tamis.broker.worker import Counts, Kept
+from tamis.codecs.event_decoder import EventDecoder
 
 STEPS: list[tuple[str, Any, str]] = [
     ("poll", EventSource, "poll"),
@@ -33,9 +38,18 @@ STEPS: list[tuple[str, Any, str]] = [
 ]
 
 
-def no_snapshots(settings: Settings) -> Snapshots:
-    """Of a worker that is measured without a Redis."""
-    return Snapshots(settings.model_copy(update={"snapshots": SnapshotSettings(enabled=False)}), 0, Meters())
+def kept_by(settings: Settings, counts: Counts, meters: Meters | None = None) -> Kept:
+    """What a worker keeps that is measured without a Redis, and with all the memory that there is."""
+    unsaved = settings.model_copy(update={"snapshots": SnapshotSettings(enabled=False)})
+    return Kept(
+        EventDecoder(),
+        counts,
+        Pace(settings.broker.batch_events),
+        Outlets(settings, tuple),
+        Snapshots(unsaved, 0, Meters()),
+        MemoryBound(None),
+        meters or Meters(),
+    )
 
 
 def no_attempts() -> Attempts:
