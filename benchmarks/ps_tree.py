@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from benchmarks.report import Report
 from benchmarks.timing import processor
 from tamis.indexes import Expressions, parse_many
-from tamis.indexes.baselines import ONE_DIMENSION, Intervals
+from tamis.indexes.baselines import ONE_DIMENSION, Intervals, SegmentTree
 from tamis.indexes.ps_tree import PSTree
 
 Longs = NDArray[np.int64]
@@ -105,6 +105,13 @@ def measure_finding(report: Report, kind: str, ends: Longs, chance: np.random.Ge
 
     building = rounds({name: built(name) for name in indexes}, 3)
     counting = rounds({name: partial(index.count_many, values) for name, index in indexes.items()})
+    placing = rounds(
+        {
+            name: partial(index.place_many, values)
+            for name, index in indexes.items()
+            if isinstance(index, PSTree | SegmentTree)
+        }
+    )
     enumerating = rounds({name: partial(index.locate_many, asked, "any") for name, index in indexes.items()})
     ordering = rounds({name: partial(index.locate_many, asked) for name, index in indexes.items()})
     lows, highs = ends[:, 0].copy(), ends[:, 1].copy()
@@ -114,13 +121,13 @@ def measure_finding(report: Report, kind: str, ends: Longs, chance: np.random.Ge
         f"{count:,} intervals of {kind}, {spaces:,} spaces, {counted[0].mean():,.1f} intervals a value: "
         f"nanoseconds a value, of {count:,} at once"
     )
-    report.row(
-        title, structure="scan (numpy)", count="", ids="", ids_ascending=scanning * 1e9, build_ms="", megabytes=""
-    )
+    nothing = dict.fromkeys(("place", "count", "ids"), "")
+    report.row(title, structure="scan (numpy)", **nothing, ids_ascending=scanning * 1e9, build_ms="", megabytes="")
     for name, index in indexes.items():
         report.row(
             title,
             structure=name,
+            place=placing[name] / count * 1e9 if name in placing else "",
             count=counting[name] / count * 1e9,
             ids=enumerating[name] / len(asked) * 1e9,
             ids_ascending=ordering[name] / len(asked) * 1e9,
@@ -157,6 +164,7 @@ def measure_single(report: Report, count: int, chance: np.random.Generator) -> N
         single = values[:_SINGLE].tolist()
         few = single if tree.count_many(values).mean() < _FEW else single[:_LISTED]
         works: dict[str, tuple[int, Callable[[], object]]] = {
+            "place_many": (count, partial(tree.place_many, values)),
             "count_many": (count, partial(tree.count_many, values)),
             "count": (_SINGLE, partial(each, tree.count, single)),
             "locate": (len(few), partial(each, tree.locate, few)),

@@ -14,7 +14,7 @@ from libc.string cimport memcpy
 from collections.abc import Mapping
 from itertools import repeat
 
-from tamis.indexes.errors import EventError, StaleBatchError
+from tamis.indexes.errors import EventError, IndexBusy, StaleBatchError
 
 from tamis.indexes.evaluation cimport checked_weight
 from tamis.indexes.event_values cimport check_value, value_of
@@ -69,6 +69,8 @@ cdef class EventBatch:
             place += count
         if not 0 <= place < count:
             raise IndexError(f"there are {count} events, none at {index}")
+        if self.bound:
+            check_unwritten(self.vocabulary)
         if self.bound and self.generation != self.vocabulary.table.generation():
             raise StaleBatchError(
                 "expressions came or went since the batch was made with the index's vocabulary: it cannot be read"
@@ -135,6 +137,7 @@ cdef class EventBatch:
         cdef Py_ssize_t size = 0
         cdef const char* data = PyUnicode_AsUTF8AndSize(name, &size)
         if self.bound:
+            check_unwritten(self.vocabulary)
             return self.vocabulary.find_bytes(data, size)
         return self.vocabulary.intern_bytes(data, size)
 
@@ -218,6 +221,12 @@ cdef class EventBatch:
         if value.type == DOUBLE:
             return value.number.real
         return value.number.whole == 1 if value.type == BOOLEAN else value.number.whole
+
+
+cdef int check_unwritten(Vocabulary vocabulary) except -1:
+    if vocabulary.is_written:
+        raise IndexBusy("the index whose vocabulary this batch has is being written")
+    return 0
 
 
 cdef EventBatch empty_batch(vocabulary):

@@ -14,6 +14,8 @@ cdef class Expressions:
     cdef vector[uint32_t] own_words
     cdef vector[uint64_t] own_starts
     cdef object mapped
+    # Whether they are an index's own, with its vocabulary: what they refer to changes with every write of that.
+    cdef bint adopted
 
     cdef int own(self) except -1
     cdef int keep(self, const vector[bint]& unwanted) except -1

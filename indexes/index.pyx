@@ -88,6 +88,8 @@ cdef class Index:
                 expressions = parsed_items(expressions, limits)
         if len(keys) != len(expressions):
             raise ValueError(f"there are {len(keys)} ids, but {len(expressions)} expressions")
+        if isinstance(expressions, Expressions):
+            check_free(expressions)
         self.begin_write()
         try:
             if isinstance(expressions, Expressions):
@@ -239,10 +241,12 @@ cdef class Index:
         cdef uint32_t slot
         if self.store.size() > 0 or self.mapped is not None:
             raise ValueError("only a new index adopts a snapshot")
+        check_free(expressions)
         self.begin_write()
         try:
             self.vocabulary = expressions.vocabulary
             self.mapped = expressions
+            expressions.adopted = True
             self.columns = snapshot.columns
             self.metadata = snapshot.metadata
             base.words = expressions.words
@@ -377,6 +381,7 @@ cdef class Index:
         """Each distinct string is looked up once, and gets the references of all its occurrences at once."""
         cdef vector[StringId] own
         cdef size_t done = 0
+        self.vocabulary.is_written = True
         try:
             with nogil:
                 self.intern_all(expressions.vocabulary.table, &own)
@@ -385,6 +390,8 @@ cdef class Index:
         except BaseException:
             self.release_rest(expressions, own, done)
             raise
+        finally:
+            self.vocabulary.is_written = False
         return 0
 
     cdef int intern_all(self, const StringTable* theirs, vector[StringId]* own) except -1 nogil:
@@ -482,6 +489,12 @@ cdef class Index:
             return result
         finally:
             self.end_read(done)
+
+
+cdef int check_free(Expressions expressions) except -1:
+    if expressions.adopted:
+        raise ValueError("these expressions are those of an index that adopted their snapshot: read it once more")
+    return 0
 
 
 cdef bint ascend(const uint32_t[::1] ids) noexcept nogil:

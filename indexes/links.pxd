@@ -22,12 +22,14 @@ from tamis.indexes.words cimport (
 cdef extern from "predicate_spaces.hpp" namespace "tamis" nogil:
     cdef cppclass NumberSpaces "tamis::PredicateSpaces<tamis::Numbers>":
         void count_each(const uint64_t* keys, size_t count, size_t* counts) noexcept
+        void place_each(const uint64_t* keys, size_t count, uint64_t* places) noexcept
         uint32_t size() noexcept
         size_t leaf_count() noexcept
         size_t posting_count() noexcept
 
     cdef cppclass StringSpaces "tamis::PredicateSpaces<tamis::Strings>":
         void count_each(const string_view* texts, size_t count, size_t* counts) noexcept
+        void place_each(const string_view* texts, size_t count, uint64_t* places) noexcept
         uint32_t size() noexcept
         size_t leaf_count() noexcept
         size_t posting_count() noexcept

@@ -55,7 +55,8 @@ class PredicateSpaces {
     bring_nearer(range);
     root_ = take(root_, Domain::lowest(), Domain::highest(), range, slot, found);
     size_ -= found ? 1 : 0;
-    if (size_ == 0 && is_leaf(root_)) {
+    if (is_leaf(root_) && !has_wide(root_) && leaves_[place_of(root_)].size() == 0) {
+      size_ = 0;  // what lies within another range of its expression goes with that one
       give_back_all();
     }
   }
@@ -81,33 +82,20 @@ class PredicateSpaces {
     }
   }
 
-  // How many predicates cover each of some values. They go down side by side, so that they wait for memory together.
+  // How many predicates cover each of some values.
   void count_each(const Value* values, std::size_t count, std::size_t* counts) const noexcept {
     std::array<std::uint32_t, lanes> at;
     for (std::size_t begin = 0; begin < count; begin += lanes) {
       const std::size_t some = std::min(lanes, count - begin);
-      at.fill(root_);
       std::fill_n(counts + begin, some, std::size_t{0});
-      for (bool more = true; more;) {
-        more = false;
-        for (std::size_t lane = 0; lane < some; ++lane) {
-          if (!is_leaf(at[lane])) {
-            if (has_wide(at[lane])) {
-              counts[begin + lane] += node_wides_[place_of(at[lane])].size();
-            }
-            at[lane] = child(at[lane], values[begin + lane]);
-            prefetch(at[lane]);
-            more = true;
-          }
+      descend(values + begin, some, at, [&](std::size_t lane, std::uint32_t from, std::uint32_t to) {
+        if (has_wide(from)) {
+          counts[begin + lane] += node_wides_[place_of(from)].size();
         }
-      }
-      for (std::size_t lane = 0; lane < some; ++lane) {
-        const Leaf& leaf = leaves_[place_of(at[lane])];
-        for (const char* line = bytes_of(leaf.ranges.data()); line < bytes_of(leaf.ranges.data() + leaf.ranges.size());
-             line += 64) {
-          ask_for(line);
+        if (has_wide(to)) {
+          ask_for(&wide_at(to));
         }
-      }
+      });
       for (std::size_t lane = 0; lane < some; ++lane) {
         std::size_t found = has_wide(at[lane]) ? leaf_wides_[place_of(at[lane])].size() : 0;
         for (const Range& range : leaves_[place_of(at[lane])].ranges) {
@@ -118,7 +106,24 @@ class PredicateSpaces {
     }
   }
 
-  // How many ranges there are.
+  // In which predicate space each of some values lies: the leaf, and how many ends in it are not above the value.
+  void place_each(const Value* values, std::size_t count, std::uint64_t* places) const noexcept {
+    std::array<std::uint32_t, lanes> at;
+    for (std::size_t begin = 0; begin < count; begin += lanes) {
+      const std::size_t some = std::min(lanes, count - begin);
+      descend(values + begin, some, at, [](std::size_t, std::uint32_t, std::uint32_t) {});
+      for (std::size_t lane = 0; lane < some; ++lane) {
+        const Value value = values[begin + lane];
+        std::uint64_t passed = 0;
+        for (const Range& range : leaves_[place_of(at[lane])].ranges) {
+          passed += (Domain::is_below(value, range.first) ? 0 : 1) + (Domain::is_below(value, range.end) ? 0 : 1);
+        }
+        places[begin + lane] = std::uint64_t{place_of(at[lane])} << 32 | passed;
+      }
+    }
+  }
+
+  // How many ranges there are; of an expression whose ranges lie within each other, some that have gone.
   std::uint32_t size() const noexcept { return size_; }
   std::size_t leaf_count() const noexcept { return leaves_.size() - free_leaves_.size(); }
 
@@ -182,21 +187,40 @@ class PredicateSpaces {
   static std::uint32_t place_of(std::uint32_t at) noexcept { return at & ~(leaf_bit | wide_bit); }
   static const char* bytes_of(const Range* range) noexcept { return reinterpret_cast<const char*>(range); }
 
+  // To the leaf of each of some values, `step(lane, from, to)` at each link on the way. They go down side by side, so that
+  // they wait for memory together.
+  template <class Step>
+  void descend(const Value* values, std::size_t some, std::array<std::uint32_t, lanes>& at, Step step) const noexcept {
+    at.fill(root_);
+    for (bool more = true; more;) {
+      more = false;
+      for (std::size_t lane = 0; lane < some; ++lane) {
+        if (!is_leaf(at[lane])) {
+          const std::uint32_t next = child(at[lane], values[lane]);
+          if (is_leaf(next)) {
+            ask_for(&leaves_[place_of(next)]);
+          } else {
+            ask_for(&nodes_[place_of(next)]);
+          }
+          step(lane, at[lane], next);
+          at[lane] = next;
+          more = true;
+        }
+      }
+    }
+    for (std::size_t lane = 0; lane < some; ++lane) {
+      const Leaf& leaf = leaves_[place_of(at[lane])];
+      for (const char* line = bytes_of(leaf.ranges.data()); line < bytes_of(leaf.ranges.data() + leaf.ranges.size());
+           line += 64) {
+        ask_for(line);
+      }
+    }
+  }
+
   // Needs a link to a node.
   std::uint32_t child(std::uint32_t at, Value value) const noexcept {
     const Node& node = nodes_[place_of(at)];
     return node.children[Domain::is_below(value, node.cut) ? 0 : 1];
-  }
-
-  void prefetch(std::uint32_t at) const noexcept {
-    if (is_leaf(at)) {
-      ask_for(&leaves_[place_of(at)]);
-    } else {
-      ask_for(&nodes_[place_of(at)]);
-    }
-    if (has_wide(at)) {
-      ask_for(&(is_leaf(at) ? leaf_wides_ : node_wides_)[place_of(at)]);
-    }
   }
 
   PostingList& wide_at(std::uint32_t at) noexcept { return (is_leaf(at) ? leaf_wides_ : node_wides_)[place_of(at)]; }
@@ -294,7 +318,7 @@ class PredicateSpaces {
 
   // A leaf with too many predicates becomes a node of two. Without memory for it the leaf stays as it is.
   std::uint32_t divide(std::uint32_t at, const Key& first, const Key& end, int depth) noexcept {
-    if (depth == 0) {
+    if (depth <= 0) {  // nodes that were put above others count, too
       return at;
     }
     const std::uint32_t place = place_of(at);

@@ -7,7 +7,7 @@ of the nearest double, which whole numbers beyond 2**53 share; a predicate with 
 
 cimport cython
 from cpython.number cimport PyNumber_Index
-from libc.stdint cimport UINT32_MAX, uint32_t, uint64_t
+from libc.stdint cimport UINT32_MAX, UINT64_MAX, uint32_t, uint64_t
 from libc.string cimport memcpy
 from libcpp.algorithm cimport unique
 from libcpp.string_view cimport string_view
@@ -46,6 +46,8 @@ from tamis.indexes.words cimport (
 LEAF_MAX = 16
 # So many values are asked about at a time: they and what is found for them stay in the cache.
 cdef size_t VALUES_AT_ONCE = 1024
+# Set in the numbers of strings' spaces, and in no other's.
+cdef uint64_t STRING_PLACES = <uint64_t>1 << 63
 
 
 @cython.final
@@ -54,8 +56,8 @@ cdef class PSTree:
 
     An id may have several predicates, and a predicate several ids; a link that is there already is not put twice. The
     attribute is the first predicate's unless it is given; predicates on others are refused, and operators that no
-    order can serve. There is one writer; while `locate_many` or `count_many` runs in another thread a write raises
-    `IndexBusy`.
+    order can serve. There is one writer; while `locate_many`, `count_many` or `place_many` runs in another thread a
+    write raises `IndexBusy`.
     """
 
     def __cinit__(self, attribute=None, *, leaf_max=LEAF_MAX):
@@ -179,7 +181,7 @@ cdef class PSTree:
         try:
             for begin in range(0, count, VALUES_AT_ONCE):
                 kept = []
-                values_of(values[begin : begin + VALUES_AT_ONCE], self.attribute or "?", kept, asked)
+                self.take(values[begin : min(begin + VALUES_AT_ONCE, count)], begin, count, kept, asked)
                 with nogil:
                     self.append_all(asked, ordered, ids, &ends[begin + 1])
         finally:
@@ -197,12 +199,35 @@ cdef class PSTree:
         try:
             for begin in range(0, count, VALUES_AT_ONCE):
                 kept = []
-                values_of(values[begin : begin + VALUES_AT_ONCE], self.attribute or "?", kept, asked)
+                self.take(values[begin : min(begin + VALUES_AT_ONCE, count)], begin, count, kept, asked)
                 with nogil:
                     self.count_all(asked, &counted[begin])
         finally:
             self.readers -= 1
         return counts
+
+    def place_many(self, values):
+        """In which predicate space each value lies, as a number: the same ranges cover values of one number.
+
+        Numbers hold until the next write. What no range can cover, a boolean or a missing value, has 2**64 - 1. Single
+        values that predicates name are no spaces of their own, nor are whole numbers beyond 2**53 that share a double.
+        The GIL is released.
+        """
+        cdef list kept
+        cdef vector[Value] asked
+        cdef size_t begin, count = len(values)
+        found = np.zeros(count, np.uint64)
+        cdef uint64_t[::1] places = found
+        self.readers += 1
+        try:
+            for begin in range(0, count, VALUES_AT_ONCE):
+                kept = []
+                self.take(values[begin : min(begin + VALUES_AT_ONCE, count)], begin, count, kept, asked)
+                with nogil:
+                    self.place_all(asked, &places[begin])
+        finally:
+            self.readers -= 1
+        return found
 
     def spaces(self):
         """The disjoint predicate spaces in order, neighbours with equal ids merged.
@@ -365,6 +390,13 @@ cdef class PSTree:
             raise
         return 0
 
+    cdef int take(self, values, size_t begin, size_t end, list kept, vector[Value]& asked) except -1:
+        """The next values, of those from one place to another: what is found has room for no more."""
+        values_of(values, self.attribute or "?", kept, asked)
+        if asked.size() != min(VALUES_AT_ONCE, end - begin):
+            raise ValueError("there are more or fewer values than there were at first")
+        return 0
+
     cdef int append_sorted(self, const Value* value, Hits& hits) except -1 nogil:
         """The ids of all predicates that hold, each once, ascending, as the only hits."""
         cdef vector[uint32_t]* ids = &hits.list(0)
@@ -411,7 +443,7 @@ cdef class PSTree:
         if value.type == STRING:
             text = string_view(value.data, value.size)
             self.found.strings().count_each(&text, 1, &count)
-        elif value.type != BOOLEAN and value.type != NOTHING:
+        elif is_number(value[0]):
             key = key_of_double(double_of(value.number))
             self.found.numbers().count_each(&key, 1, &count)
         return count + self.count_points(value)
@@ -422,15 +454,12 @@ cdef class PSTree:
         cdef vector[string_view] texts
         cdef vector[size_t] found
         cdef size_t index, number = 0, text = 0
-        keys.reserve(asked.size())
+        split_up(asked, keys, texts)
         for index in range(asked.size()):
-            if asked[index].type == STRING:
-                texts.push_back(string_view(asked[index].data, asked[index].size))
-            elif asked[index].type != BOOLEAN and asked[index].type != NOTHING:
-                keys.push_back(key_of_double(double_of(asked[index].number)))
+            if is_number(asked[index]):
                 self.found.prefetch(number_point(0, asked[index].number))
                 if not is_alone(asked[index].number):
-                    self.found.prefetch(shared_key(keys.back()))
+                    self.found.prefetch(shared_key(key_of_double(double_of(asked[index].number))))
         found.resize(keys.size() + texts.size())
         self.found.numbers().count_each(keys.data(), keys.size(), found.data())
         self.found.strings().count_each(texts.data(), texts.size(), found.data() + keys.size())
@@ -439,10 +468,29 @@ cdef class PSTree:
             if asked[index].type == STRING:
                 counts[index] = found[keys.size() + text]
                 text += 1
-            elif asked[index].type != BOOLEAN and asked[index].type != NOTHING:
+            elif is_number(asked[index]):
                 counts[index] = found[number]
                 number += 1
             counts[index] += self.count_points(&asked[index])
+        return 0
+
+    cdef int place_all(self, const vector[Value]& asked, uint64_t* places) except -1 nogil:
+        """The number of each value's space."""
+        cdef vector[uint64_t] keys, found
+        cdef vector[string_view] texts
+        cdef size_t index, number = 0, text = 0
+        split_up(asked, keys, texts)
+        found.resize(keys.size() + texts.size())
+        self.found.numbers().place_each(keys.data(), keys.size(), found.data())
+        self.found.strings().place_each(texts.data(), texts.size(), found.data() + keys.size())
+        for index in range(asked.size()):
+            places[index] = UINT64_MAX
+            if asked[index].type == STRING:
+                places[index] = found[keys.size() + text] | STRING_PLACES
+                text += 1
+            elif is_number(asked[index]):
+                places[index] = found[number]
+                number += 1
         return 0
 
     cdef size_t count_points(self, const Value* value) except? 0xFFFFFFFF nogil:
@@ -488,6 +536,24 @@ cdef class PSTree:
 
     cdef str name(self):
         return string_of(self.attribute_id, self.vocabulary)
+
+
+cdef inline bint is_number(const Value& value) noexcept nogil:
+    return value.type != STRING and value.type != BOOLEAN and value.type != NOTHING
+
+
+cdef inline int split_up(
+    const vector[Value]& asked, vector[uint64_t]& keys, vector[string_view]& texts
+) except -1 nogil:
+    """The keys of the numbers and the texts of the strings among some values, in their order."""
+    cdef size_t index
+    keys.reserve(asked.size())
+    for index in range(asked.size()):
+        if asked[index].type == STRING:
+            texts.push_back(string_view(asked[index].data, asked[index].size))
+        elif is_number(asked[index]):
+            keys.push_back(key_of_double(double_of(asked[index].number)))
+    return 0
 
 
 cdef inline size_t first_string(const uint32_t* node) noexcept nogil:

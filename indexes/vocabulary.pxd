@@ -42,6 +42,8 @@ cdef extern from "string_table.hpp" namespace "tamis" nogil:
 cdef class Vocabulary:
     # Owned. Loops over many strings call it directly: its methods are inlined, those of a cdef class are not.
     cdef StringTable* table
+    # Whether somebody writes to it without the GIL: nobody else reads it then.
+    cdef bint is_written
 
     # Bytes are valid UTF-8: whoever calls has seen to it.
     cdef StringId intern_bytes(self, const char* data, size_t length) except? NO_STRING nogil

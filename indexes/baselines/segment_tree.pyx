@@ -6,9 +6,11 @@ a value is at the nodes between its leaf and the root: O(log n + found).
 """
 
 cimport cython
-from libc.stdint cimport uint32_t
+from libc.stdint cimport uint32_t, uint64_t
 from libcpp.algorithm cimport lower_bound, sort, unique
 from libcpp.vector cimport vector
+
+import numpy as np
 
 from tamis.indexes.baselines.intervals cimport Interval, Intervals
 
@@ -18,6 +20,17 @@ cdef class SegmentTree(Intervals):
     """Ids at the nodes that decompose their interval."""
 
     name = "segment-tree"
+
+    def place_many(self, values):
+        """In which elementary interval each value lies, in their order."""
+        cdef const double[::1] asked = np.ascontiguousarray(values, np.float64)
+        cdef Py_ssize_t index
+        found = np.zeros(asked.shape[0], np.uint64)
+        cdef uint64_t[::1] places = found
+        with nogil:
+            for index in range(asked.shape[0]):
+                places[index] = self.leaf_of(asked[index])
+        return found
 
     cdef int arrange(self, const vector[Interval]& intervals) except -1 nogil:
         cdef size_t index

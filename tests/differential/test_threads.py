@@ -173,7 +173,10 @@ def test_a_write_beside_a_match_is_refused(engine: str, made: Workload, write: s
 
 @pytest.mark.parametrize(
     "read",
-    ["match", "match_batch", "top_k", "getitem", "contains", "len", "ids", "freeze", "memory", "insert", "delete"],
+    [
+        *("match", "match_batch", "top_k", "getitem", "contains", "len", "ids", "freeze", "memory", "insert", "delete"),
+        *("batch", "event"),
+    ],
 )
 def test_whatever_meets_a_write_is_refused(engine: str, made: Workload, read: str) -> None:
     """Of many at once, which lets other threads run."""
@@ -183,6 +186,7 @@ def test_whatever_meets_a_write_is_refused(engine: str, made: Workload, read: st
     index = create(engine)
     index.insert_many(np.arange(len(texts)), columns)
     batch = EventBatch.from_events(made.events[:1])
+    bound = EventBatch.from_events(made.events[:1], vocabulary=index.vocabulary)
     reads: dict[str, Callable[[], object]] = {
         "match": lambda: index.match({}),
         "match_batch": lambda: index.match_batch(batch),
@@ -195,6 +199,8 @@ def test_whatever_meets_a_write_is_refused(engine: str, made: Workload, read: st
         "memory": index.memory_bytes,
         "insert": lambda: index.insert(0, texts[0]),
         "delete": lambda: index.delete(0),
+        "batch": lambda: EventBatch.from_events(made.events[:9], vocabulary=index.vocabulary),
+        "event": lambda: bound[0],
     }
     over = threading.Event()
 

@@ -194,3 +194,16 @@ def test_nothing_is_left_of_what_went() -> None:
 def test_an_expression_alone_is_explained_by_its_engine(index: Index) -> None:
     index.insert(7, parse("a = 1 and b > 2"))
     assert str(index.explain(7, {"a": 1, "b": 1})) == str(parse("a = 1 and b > 2").explain({"a": 1, "b": 1}))
+
+
+@pytest.mark.parametrize("engine", ["pst-bloom", "pst-hash"])
+def test_ranges_within_each_other_go_together(engine: str) -> None:
+    """And what is counted is what is there, though the attribute stays in use."""
+    index = create(engine)
+    index.insert(0, "a = 1")
+    before = index.statistics()
+    for _ in range(3):
+        index.insert(1, "a > 5 or a > 7")
+        assert index.match({"a": 6}).tolist() == [1]
+        index.delete(1)
+        assert index.statistics()["ranges"] == before["ranges"] == 0

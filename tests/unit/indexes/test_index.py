@@ -204,6 +204,18 @@ def test_columns_give_an_index_no_more_than_they_hold(engine: str, tmp_path: Pat
     assert [expression.text for expression in columns][2] == 'a = "x"'
 
 
+def test_a_snapshot_is_adopted_once(tmp_path: Path) -> None:
+    """Two indexes with one vocabulary would take each other's strings away."""
+    first, second = create("scan"), create("scan")
+    first.insert_many([1], ['a = "x"'])
+    first.save(tmp_path / "snapshot")
+    snapshot = read_snapshot(tmp_path / "snapshot")
+    second.adopt(snapshot)
+    for take in (create("scan").adopt, lambda taken: create("scan").insert_many([1], taken.expressions)):
+        with pytest.raises(ValueError, match="read it once more"):
+            take(snapshot)
+
+
 def test_nothing_at_once_is_nothing(index: Index) -> None:
     index.insert_many([], [])
     index.insert_many(np.empty(0, np.uint32), parse_many([])[0])

@@ -2,6 +2,7 @@
 
 import math
 import threading
+from collections import UserList
 from random import Random
 from typing import Any
 
@@ -270,6 +271,38 @@ def test_many_predicates_at_once_are_taken_as_columns_or_as_a_list() -> None:
         by_list.insert_many(["a = 1"], [1, 2])
 
 
+@pytest.mark.parametrize("sort", ["numbers", "strings"])
+def test_values_with_one_place_are_covered_by_the_same_ranges(sort: str) -> None:
+    """Through writes, and into so many places as the ends make, no more."""
+    chance = np.random.default_rng(7)
+    tree, held = PSTree("a"), []
+    drawn = chance.integers(0, 10**6, (3_000, 2))
+    ends = np.sort(drawn, axis=1).tolist()
+    for number, (low, high) in enumerate(ends):
+        held.append(f"a between {low} and {high}" if sort == "numbers" else f'a between "{low:07}" and "{high:07}"')
+        tree.insert(held[-1], number)
+    for number in range(0, 3_000, 2):
+        tree.delete(held[number], number)
+    values = chance.integers(0, 10**6, 20_000).tolist()
+    asked = values if sort == "numbers" else [f"{value:07}" for value in values]
+    places = tree.place_many(asked)
+    offsets, ids = tree.locate_many(asked)
+    covering: dict[int, bytes] = {}
+    for place, found in zip(places.tolist(), np.split(ids, offsets[1:-1].astype(int)), strict=True):
+        assert covering.setdefault(place, found.tobytes()) == found.tobytes()
+    assert len(set(covering.values())) <= len(covering) <= 2 * 1_500 + 1
+    assert tree.place_many(["x" if sort == "numbers" else 1]) not in places
+
+
+def test_what_no_range_can_cover_has_a_place_of_its_own() -> None:
+    tree = tree_of("a < 5", 'a < "x"', "a = true", "a = 7")
+    nowhere: list[Any] = [True, None, math.nan, False]
+    assert tree.place_many(nowhere).tolist() == [2**64 - 1] * 4
+    places: list[Any] = [4, 6, 7, "a"]
+    four, six, seven, text = tree.place_many(places).tolist()
+    assert four != six == seven != text
+
+
 def test_a_write_beside_a_read_in_another_thread_is_refused() -> None:
     tree = tree_of(*(f"a < {number}" for number in range(200)))
     values = np.zeros(200_000)
@@ -323,6 +356,32 @@ def test_long_strings_in_common_make_no_deep_tree() -> None:
         for length in lengths:
             tree.delete(f'a >= "{"b" * length}"', length)
         assert tree.statistics()["postings"] == 0
+
+
+def test_nodes_that_are_put_above_others_count_as_depth() -> None:
+    """Else below them a leaf would be cut once for each string, however many there are."""
+    tree = PSTree("a")
+    for length in range(272, 0, -1):
+        tree.insert(f'a >= "{"x" * length}"', length)
+    tree.insert('a >= "p"', 0)
+    for length in range(273, 800):
+        tree.insert(f'a >= "{"x" * length}"', length)
+    assert tree.statistics()["leaves"] < 300
+    assert tree.count("x" * 500) == 501
+
+
+class Unsteady(UserList[float]):
+    """Has more in a part than that has room for, as a list has to which another thread appends."""
+
+    def __getitem__(self, index: Any) -> Any:
+        return [*self.data[index], 1.0] if isinstance(index, slice) else self.data[index]
+
+
+def test_values_that_become_more_while_they_are_read_are_refused() -> None:
+    tree = tree_of("a < 5")
+    for call in (tree.count_many, tree.locate_many, tree.place_many):
+        with pytest.raises(ValueError, match="more or fewer values than there were"):
+            call(Unsteady([1.0] * 1500))
 
 
 def test_what_is_deleted_leaves_nothing_behind() -> None:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from tamis.indexes.baselines import ONE_DIMENSION, Intervals
+from tamis.indexes.baselines import ONE_DIMENSION, Intervals, SegmentTree
 from tamis.indexes.ps_tree import PSTree
 
 Ends = NDArray[np.float64]
@@ -63,6 +63,11 @@ def test_all_agree_with_asking_each_interval(draw: Draw, count: int) -> None:
         assert index.count_many(values).tolist() == [len(some) for some in expected]
         assert [index.locate(value).tolist() for value in values[:20].tolist()] == expected[:20]
         assert [index.count(value) for value in values[:20].tolist()] == [len(some) for some in expected[:20]]
+
+
+def test_a_segment_tree_tells_elementary_intervals_apart() -> None:
+    tree = SegmentTree().build([0, 1], [2, 3])
+    assert tree.place_many([-1, 0, 0.5, 1, 1.5, 2, 2.5, 3, 4]).tolist() == list(range(9))
 
 
 @pytest.mark.parametrize("name", ONE_DIMENSION)
