@@ -14,7 +14,8 @@ import json
 import logging
 import mmap
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -87,6 +88,15 @@ class Attempts:
             self._write({})
         else:
             self._memory[0] = 0
+
+    @contextmanager
+    def aside(self) -> Iterator[None]:
+        """What happens meanwhile has nothing to do with what is in hand."""
+        first = self._memory[0]
+        if not self.is_suspicious:
+            self._memory[0] = 0
+        yield
+        self._memory[0] = first
 
     def passed(self, messages: Iterable[Message]) -> None:
         """They are done with: they did no harm, or will not come again."""

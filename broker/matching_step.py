@@ -75,6 +75,8 @@ def matched(
     if sent:
         groups = _without(groups, state, decoded, sent)
     columns = EventColumns.of(decoded, batch.parts)
+    if state.table.format is NotificationFormat.JSON:  # now, since as JSON they are larger: that is what must fit
+        columns = replace(columns, values=_as_json(decoder, batch, decoded, groups))
     fitting = _fitting(groups, columns, bounds)
     whole = fitting == len(groups) and matches.events == len(decoded)
     done, events, chosen = len(batch), len(decoded), groups
@@ -89,8 +91,6 @@ def matched(
         chosen = groups.part(0, int(np.searchsorted(groups.events, events)))
         if is_too_large:
             chosen = chosen.taken(_by_name(chosen, state))
-    if state.table.format is NotificationFormat.JSON:
-        columns = replace(columns, values=_as_json(decoder, batch, decoded, chosen))
     refusals = [refusal for refusal in decoded.refusals if refusal.position < done]
     places = decoded.positions[chosen.events].tolist()
     return Matched(done, events, decoded.batch, places, chosen, columns, refusals, matches.work["expressions"])

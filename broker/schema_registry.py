@@ -6,6 +6,8 @@ from tamis.broker.kafka import registered_schema, registry_client
 from tamis.codecs.registry import RegisteredSchema
 
 _AVRO = "AVRO"
+_ID_MAX = 2**31 - 1
+"""A registry takes what is beyond it for a wrong address: anybody may send four bytes that no schema has for an id."""
 
 
 class ConfluentRegistry:
@@ -16,6 +18,8 @@ class ConfluentRegistry:
 
     def schema(self, schema_id: int) -> RegisteredSchema | None:
         """None if the registry has no such schema; UnreachableError if it does not answer."""
+        if schema_id > _ID_MAX:
+            return None
         try:
             found = registered_schema(self._client, schema_id)
         except Exception as error:  # whatever the client's HTTP library raises

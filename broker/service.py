@@ -2,12 +2,13 @@
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 
 from tamis.broker.attempts import Attempts
 from tamis.broker.configuration import Settings
-from tamis.broker.errors import ConflictError, InvalidError, UnreachableError
+from tamis.broker.errors import BrokerError, ConflictError, InvalidError, UnreachableError
 from tamis.broker.kafka import KafkaException, admin_client
 from tamis.broker.layout_watch import LayoutWatch
 from tamis.broker.layouts import require_layout
@@ -111,7 +112,8 @@ class Service:
         while not self._must_stop():
             began = time.monotonic()
             try:
-                self._work()
+                with self._survived():
+                    self._work()
             except (RebuildError, UnreachableError) as error:
                 _LOG.warning("starting again with new clients: %s", error)
                 self._kept.meters.fails(error)
@@ -137,6 +139,15 @@ class Service:
         self._attempts.close()
         self._slot.close()
         self._watch.close()
+
+    @contextmanager
+    def _survived(self) -> Iterator[None]:
+        """An error of Kafka's, or one that has a name, is no death: what was in hand when it came did no harm."""
+        try:
+            yield
+        except (RebuildError, BrokerError, KafkaException, LogWentBackError):
+            self._attempts.end()
+            raise
 
     def _close_log(self) -> None:
         if self._log is not None:
@@ -169,6 +180,11 @@ class Service:
                 "Start it again."
             )
         _LOG.info("the layout has other topics now: %s", ", ".join(sorted(newest.topics)))
+        log_topic = self._settings.names.subscriptions
+        if newest.topics[log_topic] != self._layout.topics[log_topic]:
+            self._close_log()
+        elif self._log is not None:
+            self._log.watch(newest.topics)
         self._layout = newest
 
     def _newest_layout(self) -> Layout:

@@ -99,7 +99,7 @@ class Shipper:
         ends = shipment.ends()
         if shipment.is_last:
             self._send_rejections(shipment, outbox)
-            self._send_reports(ends, outbox)
+        self._send_reports(ends, outbox)  # with each part: its view, which is committed, is behind what they tell of
         for record in self._views.wanted(shipment.firsts(self._source), shipment.view):
             outbox.send(self._names.views, record.encode(), record.key)
         return [

@@ -110,6 +110,10 @@ class SubscriptionLog:
         self._client = consumer(settings.kafka, _NO_GROUP, {"enable.partition.eof": True})
         self._client.assign([self._start(partition, is_new=restored is None) for partition in self.partitions])
 
+    def watch(self, topics: Mapping[str, str]) -> None:
+        """These are the topics and their ids from now on."""
+        self._watch = TopicWatch(self._admin, topics)
+
     def close(self) -> None:
         self._client.close()
 

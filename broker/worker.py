@@ -211,7 +211,9 @@ class Worker:
         """In one transaction as much of it as that may hold."""
         step, rest = within(task.step, task.bounds)
         subscribers = subscribers_of(step, self._log.state.subscriber_names(step.groups.subscribers.tolist()))
-        outlets = dict(zip(subscribers, self._outlets.prepare(subscribers.values()), strict=True))
+        with self._attempts.aside():
+            prepared = self._outlets.prepare(subscribers.values())
+        outlets = dict(zip(subscribers, prepared, strict=True))
         last = subscribers[int(step.groups.subscribers[-1])] if rest is not None else ""
         shipment = Shipment(task.batch.messages[: step.done], step, task.view, outlets, task.after, last)
         try:

@@ -125,7 +125,11 @@ class ViewRecord:
 
     @property
     def key(self) -> bytes:
-        return f"{self.shard}/{self.topic}/{self.partition}".encode()
+        return self.key_of(self.shard, self.topic, self.partition)
+
+    @staticmethod
+    def key_of(shard: int, topic: str, partition: int) -> bytes:
+        return f"{shard}/{topic}/{partition}".encode()
 
     def encode(self) -> bytes:
         fields = {name: getattr(self, name) for name in self.__slots__ if name != "view"}

@@ -10,7 +10,7 @@ import pytest
 from broker_cluster import Cluster
 from processes import soon
 from serving import SECONDS, delivered, publish, running
-from tamis.broker.configuration import BrokerSettings, NotificationSettings, Settings
+from tamis.broker.configuration import BrokerSettings, NotificationSettings, RegistrySettings, Settings
 from tamis.broker.errors import ConflictError, InvalidError, MissingError, UnreachableError
 from tamis.broker.kafka import AdminClient, KafkaError, KafkaException, NewTopic, TopicPartition
 from tamis.broker.reading import BEGINNING, records
@@ -149,6 +149,23 @@ def test_a_process_that_uses_too_much_memory_stops_and_says_so(make_brokered: Ma
     cluster = make_brokered(broker=BrokerSettings(memory_bytes=1))
     with pytest.raises(InvalidError, match=r"and may use 0 \(broker.memory_bytes\)"):
         serve(cluster.settings, 0, None, deadline_passed())
+
+
+def test_an_event_whose_schema_nobody_tells_just_now_is_no_poison(
+    make_brokered: MakeCluster, caplog: pytest.LogCaptureFixture
+) -> None:
+    """However often whoever waits for the registry is ended and started again."""
+    registry = RegistrySettings(url="http://127.0.0.1:1", extra={"max.retries": 0, "timeout": 1})
+    cluster = make_brokered(schema_registry=registry)
+    cluster.subscribe(Subscription("ann", "one", "exists a"))
+    cluster.send(cluster.names.events, b"\0\0\0\0\5and more", None, 0)
+    cluster.flush()
+    for _ in range(3):
+        caplog.clear()
+        with running(cluster):
+            assert soon(lambda: "does not tell schema 5" in caplog.text, SECONDS)
+        assert "this slot died" not in caplog.text
+    assert list(cluster.content(cluster.names.rejected)) == []
 
 
 def test_notifications_may_be_json(make_brokered: MakeCluster) -> None:

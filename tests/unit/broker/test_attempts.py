@@ -58,6 +58,18 @@ def test_who_ended_with_nothing_in_hand_leaves_no_suspicion(tmp_path: Path) -> N
     assert other.harmless(messages(10)) == 10
 
 
+def test_an_end_in_the_midst_of_something_else_is_not_their_doing(tmp_path: Path) -> None:
+    one = attempts(tmp_path)
+    begin(one, messages(10))
+    with one.aside():
+        assert not attempts(tmp_path).is_suspicious
+    assert attempts(tmp_path).is_suspicious
+    begin(one, messages(10))
+    with pytest.raises(TimeoutError), one.aside():
+        raise TimeoutError
+    assert not attempts(tmp_path).is_suspicious
+
+
 def test_a_batch_is_tried_in_parts_of_a_hundredth_and_what_comes_before_it_as_a_whole(tmp_path: Path) -> None:
     begin(attempts(tmp_path), messages(1000, first=50))
     successor = attempts(tmp_path)

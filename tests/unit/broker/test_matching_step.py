@@ -13,6 +13,7 @@ from tamis.broker.partitions import partition_of
 from tamis.broker.subscription_state import SubscriptionState
 from tamis.codecs.event import Event
 from tamis.codecs.event_decoder import EventDecoder
+from tamis.codecs.formats import NotificationFormat
 from tamis.codecs.layout import Layout
 from tamis.codecs.notification import Notification
 from tamis.codecs.subscription import Subscription
@@ -50,8 +51,8 @@ class Record:
         return b"key"
 
 
-def state_of(*subscriptions: Subscription) -> SubscriptionState:
-    state = SubscriptionState(LAYOUT, "pst-hash")
+def state_of(*subscriptions: Subscription, form: NotificationFormat = NotificationFormat.AVRO) -> SubscriptionState:
+    state = SubscriptionState(LAYOUT, "pst-hash", form)
     for subscription in subscriptions:
         assert not state.apply(partition_of(subscription.subscriber, 1), [subscription.key], [subscription.encode()])
     return state
@@ -131,6 +132,27 @@ def test_an_event_that_was_begun_goes_on_behind_the_subscriber_that_came_last(
             assert [match.name for match in Notification.decode(value).matches] == ["one", "two"]
         assert rest is None or told == names[sent : sent + len(told)]
     assert sorted(told) == names[sent:]
+
+
+@pytest.mark.parametrize("form", NotificationFormat)
+def test_what_is_too_large_only_as_json_goes_out_in_the_order_of_names_too(form: NotificationFormat) -> None:
+    """Half of it fits as it came; as JSON a number of 17 digits takes twice its eight bytes."""
+    order = [3, 1, 4, 0, 5, 9, 2, 6]
+    state = state_of(*(Subscription(f"s{number}", "one", "a0 > 0") for number in order), form=form)
+    value = Event("e", 0, {f"a{number}": 0.1234567890123456 + number for number in range(200)}).encode()
+    batch = MessageBatch.of([Record("events", 0, 0, value)], {})  # type: ignore[list-item]
+    bounds = Bounds(100, 100, len(value) * len(order))
+    told: list[str] = []
+    parts = 0
+    rest: Matched | None = matched(state, EventDecoder(), batch, bounds)
+    while rest is not None:
+        part, rest = within(rest, bounds)
+        numbers = part.groups.subscribers.tolist()
+        told += [name.decode() for name in map(state.subscriber_names(numbers).__getitem__, numbers)]
+        parts += 1
+    assert parts == (1 if form is NotificationFormat.AVRO else 2)
+    assert sorted(told) == sorted(f"s{number}" for number in order)
+    assert parts == 1 or told == sorted(told)
 
 
 @pytest.mark.parametrize("scores", [False, True])

@@ -25,6 +25,9 @@ ANSWERS: dict[int, tuple[int, dict[str, Any]]] = {
 }
 MISSING = (404, {"error_code": 40403, "message": "Schema not found"})
 
+STRANGE = (404, {"error_code": 404, "message": "HTTP 404 Not Found"})
+"""What a registry says to a number that is no 32-bit one, as to any wrong address."""
+
 
 class Handler(BaseHTTPRequestHandler):
     asked: list[str]
@@ -32,7 +35,7 @@ class Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         self.asked.append(self.path)
         schema_id = int(self.path.partition("?")[0].rpartition("/")[2])
-        status, body = ANSWERS.get(schema_id, MISSING)
+        status, body = ANSWERS.get(schema_id, MISSING) if schema_id < 2**31 else STRANGE
         data = json.dumps(body).encode()
         self.send_response(status)
         self.send_header("Content-Type", "application/vnd.schemaregistry.v1+json")
@@ -67,6 +70,7 @@ def test_a_schema_is_told_with_its_kind(registry: ConfluentRegistry) -> None:
     assert registry.schema(1) == RegisteredSchema("AVRO", json.dumps(USER))
     assert registry.schema(2) == RegisteredSchema("JSON", "{}")
     assert registry.schema(9) is None
+    assert registry.schema(2**31) is None
 
 
 def test_messages_are_decoded_with_the_registry_s_schemas(registry: ConfluentRegistry, asked: list[str]) -> None:
