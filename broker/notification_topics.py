@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 
 from tamis.broker.configuration import Settings
 from tamis.broker.kafka import AdminClient, KafkaError, KafkaException, NewTopic
+from tamis.broker.topic_plans import BY_KAFKAS_CLOCK
 
 _DAY_MS = 86_400_000
 _AT_ONCE = 100
@@ -56,5 +57,5 @@ def is_there_already(error: KafkaError) -> bool:
 def _topic(name: str, settings: Settings) -> NewTopic:
     """As many replicas as the cluster gives by default."""
     retention = round(settings.notifications.retention_days * _DAY_MS)
-    config = {"cleanup.policy": "delete", "retention.ms": str(retention)}
+    config = dict([("cleanup.policy", "delete"), ("retention.ms", str(retention)), BY_KAFKAS_CLOCK])
     return NewTopic(name, settings.notifications.partitions, config=config)

@@ -9,6 +9,8 @@ _DAY_MS = 86_400_000
 _LARGE = 2 << 20
 """Bytes of a record that carries another one: Kafka's own bound of that one, twice."""
 SUBSCRIPTION_PARTITIONS = 16
+BY_KAFKAS_CLOCK = ("message.timestamp.type", "LogAppendTime")
+"""Else it is by the writer's clock that Kafka refuses what is an hour ahead, and soon deletes what is weeks behind."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +60,9 @@ def plans(names: Names, subscription_partitions: int = SUBSCRIPTION_PARTITIONS) 
     compacted = Setting("cleanup.policy", "compact")
     deleted = Setting("cleanup.policy", "delete")
     large = Setting("max.message.bytes", str(_LARGE), is_promise=False, is_least=True)
+    dated = Setting(*BY_KAFKAS_CLOCK, is_promise=False)
     return (
-        Plan(names.layout, 1, (compacted, ordered)),
+        Plan(names.layout, 1, (compacted, ordered, dated)),
         Plan(
             names.subscriptions,
             subscription_partitions,
@@ -67,15 +70,15 @@ def plans(names: Names, subscription_partitions: int = SUBSCRIPTION_PARTITIONS) 
                 compacted,
                 ordered,
                 # With the producers' clocks the lags below could be bypassed.
-                Setting("message.timestamp.type", "LogAppendTime"),
+                Setting(*BY_KAFKAS_CLOCK),
                 # A snapshot that is younger finds all that came since, and the tombstones of what went.
                 Setting("min.compaction.lag.ms", str(7 * _DAY_MS), is_least=True),
                 Setting("delete.retention.ms", str(7 * _DAY_MS), is_least=True),
             ),
         ),
-        Plan(names.views, 1, (deleted, _retention(30))),
-        Plan(names.rejected, 1, (deleted, _retention(7), large)),
-        Plan(names.undelivered, 1, (deleted, _retention(30), large)),
+        Plan(names.views, 1, (deleted, dated, _retention(30))),
+        Plan(names.rejected, 1, (deleted, dated, _retention(7), large)),
+        Plan(names.undelivered, 1, (deleted, dated, _retention(30), large)),
     )
 
 

@@ -8,7 +8,7 @@ import uuid
 from collections.abc import Callable, Iterator
 
 import pytest
-from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource, NewPartitions, ResourceType
+from confluent_kafka.admin import NewPartitions
 
 from clusters import remove_cluster
 from processes import soon
@@ -24,6 +24,7 @@ from tamis.broker.topic_facts import awaited_facts, topic_facts
 from tamis.broker.topics import Made, Wanted, add, check_topics, create, require_topics
 from tamis.codecs.layout import Layout, Start
 from tamis.indexes.limits import Limits
+from topic_settings import altered
 
 SECONDS = 15.0
 
@@ -253,24 +254,6 @@ def whole(settings: Settings, admin: AdminClient) -> Iterator[tuple[Settings, La
     remove_cluster(admin, whole.prefix)
 
 
-@contextlib.contextmanager
-def altered(admin: AdminClient, topic: str, name: str, value: str) -> Iterator[None]:
-    """With another value of one setting."""
-
-    def alter(value: str) -> None:
-        entry = ConfigEntry(name, value, incremental_operation=AlterConfigOpType.SET)
-        resource = ConfigResource(ResourceType.TOPIC, topic, incremental_configs=[entry])
-        admin.incremental_alter_configs([resource])[resource].result()
-        assert soon(lambda: (topic_facts(admin, [topic])[topic].config or {})[name] == value)
-
-    before = (topic_facts(admin, [topic])[topic].config or {})[name]
-    alter(value)
-    try:
-        yield
-    finally:
-        alter(before)
-
-
 @pytest.mark.parametrize(
     ("place", "value", "status"),
     [
@@ -283,6 +266,7 @@ def altered(admin: AdminClient, topic: str, name: str, value: str) -> Iterator[N
         (("layout", "cleanup.policy"), "delete", Status.FAIL),
         (("views", "cleanup.policy"), "compact", Status.FAIL),
         (("views", "retention.ms"), "1000", Status.WARN),
+        (("views", "message.timestamp.type"), "CreateTime", Status.WARN),
         (("views", "retention.ms"), "-1", Status.OK),
         (("undelivered", "max.message.bytes"), "1000", Status.WARN),
         (("events", "cleanup.policy"), "compact", Status.WARN),
@@ -293,7 +277,7 @@ def test_each_setting_is_compared(
 ) -> None:
     (mine, layout), (topic, name) = whole, place
     refused = status is Status.FAIL
-    with altered(admin, f"{mine.prefix}.{topic}", name, value):
+    with altered(admin, f"{mine.prefix}.{topic}", {name: value}):
         found = findings(mine)
         with pytest.raises(ConflictError, match=name) if refused else contextlib.nullcontext():
             require_topics(mine, layout)
@@ -434,6 +418,7 @@ def test_notification_topics_are_made_as_configured_and_once(mine: Settings, adm
     facts = awaited_facts(admin, names)
     assert [facts[name].partitions for name in names] == [2, 2]
     assert [(facts[name].config or {})["retention.ms"] for name in names] == ["43200000"] * 2
+    assert [(facts[name].config or {})["message.timestamp.type"] for name in names] == ["LogAppendTime"] * 2
 
 
 def run(settings: Settings, *arguments: str) -> subprocess.CompletedProcess[str]:

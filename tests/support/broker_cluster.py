@@ -19,7 +19,6 @@ from tamis.broker.kafka import (
     KafkaException,
     Message,
     NewPartitions,
-    NewTopic,
     TopicPartition,
     admin_client,
     consumer,
@@ -31,6 +30,7 @@ from tamis.broker.kafka import (
     place_of,
     producer,
 )
+from tamis.broker.notification_topics import ensure_notification_topics
 from tamis.broker.partitions import partition_of
 from tamis.broker.reading import BEGINNING, partitions_of, records
 from tamis.broker.topics import Wanted, create
@@ -110,9 +110,7 @@ class Cluster:
         self.flush()
 
     def make_notification_topics(self, subscribers: Iterable[str]) -> None:
-        topics = [NewTopic(self.names.notifications(subscriber), 1) for subscriber in subscribers]
-        for future in self._admin.create_topics(topics).values():
-            future.result()
+        ensure_notification_topics(self._admin, self.settings, subscribers)
 
     def send_event(self, name: str, **attributes: int | str) -> None:
         """To the first partition; acknowledged when this returns."""
@@ -286,6 +284,8 @@ class Reader:
         headers, value, key = dict(headers_of(message)), message.value() or b"", message.key()
         self.keys.add(key or b"")
         is_undelivered = topic == self._undelivered
+        if is_undelivered and not value:
+            return  # what waited was sent after all
         if is_undelivered:
             subscriber, value = (key or b"").decode(), Undelivered.decode(value).notification
         else:
@@ -297,6 +297,10 @@ class Reader:
     def delivered(self) -> list[Seen]:
         """What subscribers had, themselves."""
         return [each for each in self.seen if not each.is_undelivered]
+
+    def has(self, count: int, seconds: float = _SECONDS) -> bool:
+        """Whether subscribers have so many in time."""
+        return soon(lambda: len(self.delivered) >= count, seconds)
 
     def wait_until_done(self, seconds: float = _SECONDS) -> None:
         """Until it has reached the ends of all topics, and no transaction hides what is before them."""

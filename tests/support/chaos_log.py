@@ -4,23 +4,15 @@ A broker that starts on it has to come to what is in force, and not before the o
 """
 
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-
-from confluent_kafka.admin import AlterConfigOpType, ConfigEntry
+from collections.abc import Sequence
 
 from broker_cluster import Cluster
 from processes import soon
-from tamis.broker.kafka import ConfigResource, Producer, ResourceType, admin_client, producer
+from tamis.broker.kafka import Producer, admin_client, producer
 from tamis.broker.partitions import partition_of
 from tamis.codecs.subscription import Subscription
+from topic_settings import COMPACTED_AT_ONCE, altered
 
-_EAGER = {
-    "min.compaction.lag.ms": "0",
-    "delete.retention.ms": "0",
-    "min.cleanable.dirty.ratio": "0.01",
-    "segment.ms": "100",
-}
 _SEGMENT_SECONDS = 0.2
 _SECONDS = 60.0
 _ROUNDS = 3
@@ -31,7 +23,8 @@ _EVERYTHING = "exists price"
 def write_log(cluster: Cluster, subscribers: Sequence[str], standing: Sequence[Subscription]) -> Producer:
     """Leaves a transaction open, and returns its producer: `abort_transaction` is the caller's to call."""
     old = [Subscription(name, f"old-{number}", _EVERYTHING) for name in subscribers for number in range(5)]
-    with _compacted_at_once(cluster):
+    # Afterwards it is protected again, as Tamis wants it: what is compacted later would be missed by the oracle.
+    with altered(admin_client(cluster.settings.kafka), cluster.names.subscriptions, COMPACTED_AT_ONCE):
         written = 0
         for _ in range(_ROUNDS):
             cluster.subscribe(*old, *(Subscription(each.subscriber, each.name, _EVERYTHING) for each in standing))
@@ -55,30 +48,6 @@ def write_log(cluster: Cluster, subscribers: Sequence[str], standing: Sequence[S
     stranger.begin_transaction()
     _send(cluster, stranger, [Subscription(subscriber, "open", _EVERYTHING) for subscriber in subscribers])
     return stranger
-
-
-@contextmanager
-def _compacted_at_once(cluster: Cluster) -> Iterator[None]:
-    """Afterwards it is protected again, as Tamis wants it: what is compacted later would be missed by the oracle."""
-    admin = admin_client(cluster.settings.kafka)
-    resource = ConfigResource(ResourceType.TOPIC, cluster.names.subscriptions)
-
-    def configure(values: dict[str, str]) -> None:
-        entries = [ConfigEntry(*value, incremental_operation=AlterConfigOpType.SET) for value in values.items()]
-        change = ConfigResource(ResourceType.TOPIC, cluster.names.subscriptions, incremental_configs=entries)
-        admin.incremental_alter_configs([change])[change].result()
-        assert soon(lambda: configured() == values)
-
-    def configured() -> dict[str, str]:
-        found = admin.describe_configs([resource])[resource].result()
-        return {name: str(found[name].value) for name in _EAGER}
-
-    before = configured()
-    configure(_EAGER)
-    try:
-        yield
-    finally:
-        configure(before)
 
 
 def _write(cluster: Cluster, subscriptions: Sequence[Subscription], *, tombstones: bool) -> None:
