@@ -3,13 +3,18 @@
 import json
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import StrEnum
+from typing import Protocol
 
-Advance = Callable[[int], None]
-"""Takes how many more are done."""
 _JSON_SECONDS = 1.0
+
+
+class Advance(Protocol):
+    """Takes how many more are done; how many there are, once that is known; and what else there is to say."""
+
+    def __call__(self, more: int, *, total: int | None = None, note: str = "") -> None: ...
 
 
 class Progress(StrEnum):
@@ -30,22 +35,26 @@ def progress(kind: Progress, what: str, total: int | None) -> Iterator[Advance]:
     elif kind is Progress.AUTO and sys.stderr.isatty():
         yield from _bar(what, total)
     else:
-        yield lambda _more: None
+        yield _silent
+
+
+def _silent(more: int, *, total: int | None = None, note: str = "") -> None:
+    del more, total, note
 
 
 def _lines(what: str, total: int | None) -> Iterator[Advance]:
     began = told = time.monotonic()
-    done = 0
+    done, known, said = 0, total, ""
 
     def tell() -> None:
         seconds = time.monotonic() - began
-        report = {"progress": what, "done": done, "total": total, "seconds": round(seconds, 3)}
-        sys.stderr.write(json.dumps(report) + "\n")
+        report = {"progress": what, "done": done, "total": known, "seconds": round(seconds, 3)}
+        sys.stderr.write(json.dumps(report | ({"note": said} if said else {})) + "\n")
         sys.stderr.flush()
 
-    def advance(more: int) -> None:
-        nonlocal done, told
-        done += more
+    def advance(more: int, *, total: int | None = None, note: str = "") -> None:
+        nonlocal done, known, said, told
+        done, known, said = done + more, total or known, note or said
         if time.monotonic() - told >= _JSON_SECONDS:
             told = time.monotonic()
             tell()
@@ -67,11 +76,15 @@ def _bar(what: str, total: int | None) -> Iterator[Advance]:
             speed = task.finished_speed or task.speed
             return Text("" if speed is None else f"{speed:,.0f}/s")
 
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), Rate(), TimeRemainingColumn())
-    with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(what, total=total)
+    numbers = (MofNCompleteColumn(), Rate(), TimeRemainingColumn(), TextColumn("{task.fields[note]}"))
+    with Bar(
+        TextColumn("{task.description}"), BarColumn(), *numbers, console=Console(stderr=True), transient=True
+    ) as bar:
+        task = bar.add_task(what, total=total, note="")
 
-        def advance(more: int) -> None:
-            bar.advance(task, more)
+        def advance(more: int, *, total: int | None = None, note: str = "") -> None:
+            bar.update(task, advance=more, total=total)
+            if note:
+                bar.update(task, note=note)
 
         yield advance

@@ -141,7 +141,8 @@ def _replayed(session: Session, origin: Origin, plan: "Plan", master: str | None
 
         def tell(how_far: "HowFar") -> None:
             nonlocal done
-            advance(how_far.events - done)
+            tasks = f"{how_far.tasks} of {how_far.tasks_known} tasks"
+            advance(how_far.events - done, total=how_far.events_known, note=tasks)
             done = how_far.events
 
         return run(started, settings, origin(started, settings), plan, tell)

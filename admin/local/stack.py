@@ -43,6 +43,8 @@ class StackOptions:
     """Redis's, instead of a free one."""
     properties: Mapping[str, str] = field(default_factory=dict[str, str])
     """Kafka's broker properties, over the stack's own."""
+    client: Mapping[str, str] = field(default_factory=dict[str, str])
+    """librdkafka's properties of clients, over the stack's own."""
 
     def __post_init__(self) -> None:
         if self.brokers not in (1, 3):
@@ -192,7 +194,10 @@ class LocalStack:
             self._redis = start_redis(servers, redis_port)
         users = {"admin": secrets.token_urlsafe(16)} if self._options.secured else {}
         self.settings = Settings(
-            kafka=KafkaSettings(bootstrap_servers=",".join(f"127.0.0.1:{node.client_port}" for node in nodes)),
+            kafka=KafkaSettings(
+                bootstrap_servers=",".join(f"127.0.0.1:{node.client_port}" for node in nodes),
+                extra=dict(self._options.client),
+            ),
             redis=RedisSettings(url=f"redis://127.0.0.1:{redis_port}/0") if redis_port else RedisSettings(),
         )
         if self._options.secured:
@@ -223,6 +228,7 @@ class LocalStack:
                 "sasl.mechanism": "SCRAM-SHA-512",
                 "sasl.username": name,
                 "sasl.password": password,
+                **self._options.client,
             },
         )
 

@@ -1,4 +1,4 @@
-"""An archiver that is killed with kill -9, again and again, on a Kafka that lets it do just what it needs."""
+"""An archiver that is killed with kill -9, again and again, on a Kafka that lets it do just what it needs, over TLS."""
 
 import json
 import os
@@ -14,6 +14,7 @@ import pytest
 from confluent_kafka.admin import AclBinding, AclOperation, AclPermissionType, ResourcePatternType, ResourceType
 from deltalake import DeltaTable
 
+from certificates import Authority
 from commands import TAMIS
 from metrics_text import parsed
 from processes import soon
@@ -32,8 +33,9 @@ KILLS = 2
 
 
 @pytest.fixture(scope="module")
-def secured() -> Iterator[LocalStack]:
-    with LocalStack(StackOptions(secured=True, redis=False)) as stack:
+def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalStack]:
+    authority = Authority(tmp_path_factory.mktemp("authority"))
+    with LocalStack(authority.secured(StackOptions(redis=False))) as stack:
         yield stack
 
 
@@ -87,7 +89,7 @@ def await_a_batch_in_the_midst(process: "subprocess.Popen[str]", folder: Path) -
             finished, files = commits(folder), data_files(folder)
         elif finished > before + 1 and data_files(folder) > files:
             return finished
-        time.sleep(0.002)
+        time.sleep(0.002 if finished > before + 1 else 0.1)
     raise AssertionError(process.communicate())
 
 
@@ -146,7 +148,7 @@ def archived(folder: Path, topic: str) -> list[bytes]:
 
 def until(condition: Callable[[], bool], process: "subprocess.Popen[str]") -> None:
     """While the process runs; else what it said is told."""
-    if not soon(lambda: condition() or process.poll() is not None, 180) or process.poll() is not None:
+    if not soon(lambda: condition() or process.poll() is not None, 180, pause=0.5) or process.poll() is not None:
         os.killpg(process.pid, signal.SIGKILL)
         pytest.fail("".join(process.communicate()))
 

@@ -1,4 +1,6 @@
-"""Topics that a broker may not write to, on a secured Kafka, where it has the rights that docs/broker.md lists."""
+"""Topics that a broker may not write to, on a secured Kafka with TLS, where it has the rights that docs/broker.md
+lists.
+"""
 
 import copy
 from collections.abc import Iterator
@@ -15,6 +17,7 @@ from confluent_kafka.admin import (
 )
 
 from broker_cluster import Cluster, Reader
+from certificates import Authority
 from processes import soon
 from serving import SECONDS, delivered, publish, running
 from tamis.admin.local import LocalStack, StackOptions
@@ -34,8 +37,8 @@ RIGHTS = {
 
 
 @pytest.fixture
-def secured() -> Iterator[LocalStack]:
-    with LocalStack(StackOptions(secured=True, redis=False)) as stack:
+def secured(tmp_path: Path) -> Iterator[LocalStack]:
+    with LocalStack(Authority(tmp_path).secured(StackOptions(redis=False))) as stack:
         yield stack
 
 

@@ -2,8 +2,10 @@
 
 import json
 import random
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +14,15 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
 from broker_cluster import Cluster, Reader
-from serving import SECONDS, running
+from processes import soon
+from serving import SECONDS
 from spark_sessions import small_spark
 from tamis.admin.cli import run as tamis
+from tamis.broker.kafka import admin_client
 from tamis.broker.partitions import partition_of
+from tamis.broker.undelivered import waiting_counts
+from tamis.broker.undelivered_retry import RetryReport, retry
+from tamis.broker.undelivered_retry import Wanted as WantedRetry
 from tamis.codecs.event import Event
 from tamis.codecs.notification import Match, Notification
 from tamis.codecs.subscription import Subscription
@@ -25,6 +32,7 @@ from tamis.spark_sink.archive_place import Place
 from tamis.spark_sink.replay_comparison import Difference
 from tamis.spark_sink.replay_job import AsDelivered, Plan, Report, run
 from tamis.spark_sink.replay_sources import ArchiveSource, Interval
+from topic_settings import COMPACTED_AT_ONCE, altered
 
 MakeCluster = Callable[..., Cluster]
 SUBSCRIBERS = ["ann", "bob", "cy", "dave"]
@@ -82,17 +90,48 @@ class Workload:
         self._events += 1
 
 
-@pytest.fixture
-def busy(make_brokered: MakeCluster) -> Cluster:
-    """Two shards, through which a random workload went."""
-    cluster = make_brokered(shards=2)
-    workload = Workload(cluster, seed=7)
-    cluster.make_notification_topics(SUBSCRIBERS)
-    workload.go_on(10)
-    with running(cluster, 0), running(cluster, 1):
-        workload.go_on(60)
-        assert cluster.is_done(SECONDS, shards=(0, 1))
-    return cluster
+class Busy:
+    """Two shards, through which a random workload goes; what two subscribers should get is refused at first."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self.cluster = cluster
+        self._admin = admin_client(cluster.settings.kafka)
+        self._workload = Workload(cluster, seed=7)
+        self._log = cluster.names.subscriptions
+        cluster.make_notification_topics(SUBSCRIBERS)
+
+    def go_on(self, steps: int) -> None:
+        """A process of each shard is killed in the midst of it, and another one is there at once."""
+        for shard in range(2):
+            self.cluster.start(f"slot-{shard}", shard)
+        self._workload.go_on(steps)
+        for shard in range(2):
+            self.cluster.processes[f"slot-{shard}"].kill()
+            self.cluster.start(f"other-{shard}", shard)
+        self._workload.go_on(steps)
+        assert self.cluster.is_done(SECONDS, shards=(0, 1))
+        self.cluster.end_processes()
+
+    @contextmanager
+    def refused(self, *subscribers: str) -> Iterator[None]:
+        with ExitStack() as stack:
+            for subscriber in subscribers:
+                topic = self.cluster.names.notifications(subscriber)
+                # Too little for a notification, and enough for what ends a transaction.
+                stack.enter_context(altered(self._admin, topic, {"max.message.bytes": "100"}))
+            yield
+
+    def compact(self) -> None:
+        """Versions that were in force when events were matched are gone then."""
+        before = self._records()
+        with altered(self._admin, self._log, COMPACTED_AT_ONCE):
+            for _ in range(3):
+                self.cluster.subscribe(Subscription("ann", "still", "n < 0"), Subscription("dave", "still", "n < 0"))
+                time.sleep(0.2)  # the next record begins a new segment, and this one can be compacted
+            assert soon(lambda: self._records() < before, SECONDS)
+
+    def _records(self) -> int:
+        return sum(1 for _ in self.cluster.content(self._log))
 
 
 def archived(spark: SparkSession, cluster: Cluster, folder: Path) -> Path:
@@ -118,16 +157,27 @@ class Tampered(ArchiveSource):
 
 
 def test_what_was_delivered_is_what_matched_at_each_view_and_each_planted_error_is_found(
-    busy: Cluster, spark: SparkSession, tmp_path: Path
+    make_brokered: MakeCluster, spark: SparkSession, tmp_path: Path
 ) -> None:
-    path = archived(spark, busy, tmp_path)
-    with Reader(busy.settings, [busy.names.notifications(name) for name in SUBSCRIBERS]) as reader:
+    """Though processes are killed, topics take nothing for a while, and the log of subscriptions is compacted."""
+    busy = Busy(make_brokered(shards=2))
+    cluster, names = busy.cluster, busy.cluster.names
+    with busy.refused("cy", "dave"):
+        busy.go_on(35)
+        archived(spark, cluster, tmp_path)
+    busy.compact()
+    busy.go_on(15)
+    retry(cluster.settings, WantedRetry(["cy"]), RetryReport(), lambda _more: None)
+    path = archived(spark, cluster, tmp_path)
+    with Reader(cluster.settings, [names.notifications(name) for name in SUBSCRIBERS]) as reader:
         reader.wait_until_done()
+    waiting = waiting_counts(cluster.settings)
+    assert waiting.keys() == {"dave"}
     plan = Plan(AsDelivered(versions_max=25), str(tmp_path / "out"), compares=True)
-    clean = replayed(spark, busy, ArchiveSource(spark, str(path), Interval()), plan)
+    clean = replayed(spark, cluster, ArchiveSource(spark, str(path), Interval()), plan)
     assert clean.comparison is not None
     assert clean.comparison.is_empty, clean.differences
-    assert clean.comparison.expected == clean.comparison.delivered == len(reader.delivered) > 100
+    assert clean.comparison.expected == clean.comparison.delivered == len(reader.delivered) + waiting.total() > 100
     assert clean.counts.rejected["unknown_framing"] > 5
     assert clean.counts.without_view == 0
 
@@ -137,13 +187,13 @@ def test_what_was_delivered_is_what_matched_at_each_view_and_each_planted_error_
         removed, added, doubled = first
         left = notifications.where(~((F.col("topic") == removed.topic) & (F.col("offset") == removed.offset)))
         where = (F.col("topic") == added.topic) & (F.col("offset") == added.offset)
-        stray = notifications.where(where).withColumn("topic", F.lit(busy.names.notifications("stray")))
+        stray = notifications.where(where).withColumn("topic", F.lit(names.notifications("stray")))
         where = (F.col("topic") == doubled.topic) & (F.col("offset") == doubled.offset)
         return left.unionAll(stray).unionAll(notifications.where(where))
 
     tampered = Tampered(spark, str(path), Interval(), change=change)
     should = comparing.expected(spark.read.parquet(str(tmp_path / "out" / "matches")))
-    found = comparing.differences(should, comparing.delivered(tampered, busy.names)).cache()
+    found = comparing.differences(should, comparing.delivered(tampered, names)).cache()
     assert {kind: count for kind, count in comparing.compared(found).differences.items() if count} == {
         Difference.MISSING: 1,
         Difference.UNEXPECTED: 1,

@@ -8,13 +8,16 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 
 from broker_cluster import Cluster
+from certificates import Authority
 from processes import soon
 from serving import delivered, publish, running
 from tamis.broker.configuration import RedisSettings, Settings, SnapshotSettings
+from tamis.broker.doctor_machine import redis_symptoms
 from tamis.broker.kafka import admin_client
 from tamis.broker.partitions import partition_of
 from tamis.broker.redis import Redis, connect
@@ -164,6 +167,40 @@ def test_a_redis_that_is_full_keeps_what_it_had(make_brokered: Make, client: Red
     assert newest(cluster).subscriptions == 2
 
 
+def test_a_redis_that_drops_keys_loses_snapshots_and_nothing_else(
+    make_brokered: Make, client: Redis, unique: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    cluster = make_brokered()
+    subscribe(cluster, "ann")
+    served_once(cluster, "ann")
+    with closing(store(cluster)) as found:
+        chunk = f"{found.key}:{found.names()[0]}:0"
+    before = {name: str(client.config_get(name)[name]) for name in ("maxmemory", "maxmemory-policy")}
+    fillers = [f"filler-{unique}-{number}" for number in range(10_000)]
+    try:
+        client.config_set("maxmemory-policy", "allkeys-random")
+        client.config_set("maxmemory", int(client.info("memory")["used_memory"]) + (1 << 20))
+        for filler in fillers:
+            client.set(filler, bytes(1 << 16))
+            if not client.exists(chunk):
+                break
+        assert not client.exists(chunk)
+        caplog.set_level(logging.INFO)
+        subscribe(cluster, "bob")
+        with running(cluster):
+            publish(cluster, {"a": 1})
+            seen = delivered(cluster, "ann", "bob", count=3)
+        assert sorted(each.subscriber for each in seen) == ["ann", "ann", "bob"]
+        assert "subscriptions from snapshot" not in caplog.text
+        assert "allkeys-random" in caplog.text
+    finally:
+        client.delete(*fillers)
+        for name, value in before.items():
+            client.config_set(name, value)
+    served_once(cluster, "ann", "bob")
+    assert newest(cluster).subscriptions == 2
+
+
 def test_a_user_of_redis_with_just_the_rights_that_are_told_keeps_and_loads_snapshots(
     make_brokered: Make, client: Redis, settings: Settings, unique: str, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -192,6 +229,26 @@ def test_a_user_of_redis_with_just_the_rights_that_are_told_keeps_and_loads_snap
         assert "secret" not in caplog.text
     finally:
         client.acl_deluser(user)
+
+
+def test_redis_is_reached_by_tls_and_by_nobody_who_is_not_vouched_for(
+    make_brokered: Make, settings: Settings, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    parts = urlsplit(settings.redis.url)
+    authority = Authority(tmp_path)
+    with authority.in_front_of(parts.hostname or "", parts.port or 0) as port:
+        redis = RedisSettings(
+            url=f"rediss://127.0.0.1:{port}{parts.path}", extra={"ssl_ca_certs": str(authority.trusted)}
+        )
+        cluster = make_brokered(redis=redis)
+        caplog.set_level(logging.INFO)
+        subscribe(cluster, "ann")
+        served_once(cluster, "ann")
+        served_once(cluster, "ann")
+        assert caplog.text.count("subscriptions from snapshot") == 1
+        stranger = cluster.settings.model_copy(update={"redis": RedisSettings(url=redis.url)})
+        (symptom,) = redis_symptoms(stranger)
+        assert "certificate verify failed" in symptom.found
 
 
 def test_what_a_snapshot_must_fit_is_told_by_name(make_brokered: Make) -> None:

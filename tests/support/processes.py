@@ -25,11 +25,11 @@ def children(pid: int) -> list[int]:
     return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 
 
-def soon(condition: Callable[[], bool], seconds: float = 20.0) -> bool:
-    """Whether it comes true in time."""
+def soon(condition: Callable[[], bool], seconds: float = 20.0, pause: float = 0.02) -> bool:
+    """Whether it comes true in time; asked after each pause, which is longer where asking takes long."""
     deadline = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > deadline:
             return False
-        time.sleep(0.02)
+        time.sleep(pause)
     return True

@@ -2,19 +2,17 @@
 
 import random
 from collections.abc import Iterator
-from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from snapshots import Parts, take_apart
+from subscription_content import content, texts_of
 from tamis.broker.frozen_state import ABOUT
 from tamis.broker.partitions import partition_of
 from tamis.broker.subscription_state import SubscriptionState
 from tamis.codecs.formats import NotificationFormat
 from tamis.codecs.layout import Layout
-from tamis.codecs.match_texts import told_by
 from tamis.codecs.subscription import Subscription
 from tamis.indexes import SnapshotError
 from tamis.indexes.limits import Limits
@@ -24,7 +22,6 @@ LAYOUT = Layout(1, 1, 2, {"tamis.subscriptions": "id"}, Limits())
 FORMATS = list(NotificationFormat)
 
 Record = tuple[int, bytes, bytes | None]
-Content = dict[str, tuple[str, str, tuple[str, dict[str, str]], bool]]
 
 
 def records(seed: int, count: int) -> Iterator[Record]:
@@ -53,27 +50,6 @@ def apply(state: SubscriptionState, given: list[Record]) -> SubscriptionState:
     for partition, key, value in given:
         state.apply(partition, [key], [value])
     return state
-
-
-def content(state: SubscriptionState) -> Content:
-    """By key all that is known of it, whatever ids it has."""
-    frozen = state.freeze()
-    ids = frozen.table.ids()
-    assert ids.tolist() == state.index.ids().tolist()
-    keys = texts_of(frozen.keys.columns(ids))
-    owners, scores, texts = frozen.table.columns(ids)
-    names = state.subscriber_names(owners.tolist())
-    told = texts_of(frozen.table.texts.columns(texts))
-    found: Content = {}
-    for number, key, owner, score, text in zip(ids.tolist(), keys, owners.tolist(), scores.tolist(), told, strict=True):
-        name, tags = told_by(state.table.format, text)
-        found[key.decode()] = names[owner].decode(), state.index[number].text, (name, dict(tags)), score
-    return found
-
-
-def texts_of(columns: tuple[Any, Any]) -> list[bytes]:
-    starts, data = columns
-    return [data[start:end].tobytes() for start, end in pairwise(starts.tolist())]
 
 
 @pytest.mark.parametrize("saved", FORMATS)

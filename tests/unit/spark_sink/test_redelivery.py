@@ -1,25 +1,21 @@
-"""Notifications of a replay, and what is read back of notifications; no Spark."""
+"""Notifications of a replay; no Spark."""
 
 import json
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pytest
 
 from tamis.codecs.event import Event
 from tamis.codecs.formats import NotificationFormat
-from tamis.codecs.headers import ID, SETTLED, NotificationId, WaitingPlace
+from tamis.codecs.headers import NotificationId
 from tamis.codecs.notification import Match, Notification
-from tamis.codecs.undelivered import Obstacle, Undelivered
 from tamis.indexes import parse
-from tamis.spark_sink.deliveries import notified, settled, undelivered
 from tamis.spark_sink.match_file import digest_of, load_match_file, write_match_file
 from tamis.spark_sink.matching import Matcher, MatchTask
 from tamis.spark_sink.redelivery import NotificationWriter
 from tamis.spark_sink.versions import Version
 
-PREFIX = "tamis.notifications."
 VERSIONS = [
     Version("bob/x", parse("a >= 2")),
     Version("ann/x", parse("a < 3 weight 2"), {"team": "blue"}, scores=True),
@@ -82,53 +78,3 @@ def test_they_may_be_json(tmp_path: Path) -> None:
     told = [json.loads(row["value"]) for row in rows]
     assert [one["event"] for one in told] == [{"a": 1, "b": {"c": 2}}, {"a": 2}, {"a": 2}]
     assert [match["name"] for match in told[0]["matches"]] == ["x", "y"]
-
-
-def records_of(topic: str, *records: tuple[bytes | None, bytes | None, dict[str, bytes]]) -> pa.RecordBatch:
-    """Key, value and headers of each."""
-    header = pa.struct([("key", pa.string()), ("value", pa.binary())])
-    told = [[{"key": key, "value": value} for key, value in headers.items()] for _, _, headers in records]
-    return pa.RecordBatch.from_arrays(
-        [
-            pa.array([topic] * len(records), pa.string()),
-            pa.array([0] * len(records), pa.int32()),
-            pa.array(range(len(records)), pa.int64()),
-            pa.array([key for key, _, _ in records], pa.binary()),
-            pa.array([value for _, value, _ in records], pa.binary()),
-            pa.array(told, pa.list_(header)),
-        ],
-        ["topic", "partition", "offset", "key", "value", "headers"],
-    )
-
-
-def rows_of(batches: Any) -> list[dict[str, Any]]:
-    return [row for batch in batches for row in batch.to_pylist()]
-
-
-NOTIFICATION = Notification("e", 0, "t", 3, 10, [Match("y"), Match("x")], b"{}")
-TOLD = {ID: NotificationId("id-of-t", 3, 10, "ann").header}
-
-
-@pytest.mark.parametrize("value", [NOTIFICATION.encode(), b'{"matches": [{"name": "y"}, {"name": "x"}]}'])
-def test_a_notification_tells_its_event_and_what_matched(value: bytes) -> None:
-    (row,) = rows_of(notified(PREFIX, [records_of(f"{PREFIX}ann", (None, value, TOLD))]))
-    assert (row["topic_id"], row["partition"], row["offset"], row["subscriber"]) == ("id-of-t", 3, 10, "ann")
-    assert (row["names"], row["is_cut"]) == (["x", "y"], False)
-
-
-@pytest.mark.parametrize(
-    ("value", "headers"),
-    [(b"rubbish", TOLD), (NOTIFICATION.encode(), {}), (b"{", TOLD), (None, TOLD), (b'{"matches": 1}', TOLD)],
-)
-def test_what_is_no_notification_has_no_event(value: bytes | None, headers: dict[str, bytes]) -> None:
-    (row,) = rows_of(notified(PREFIX, [records_of(f"{PREFIX}ann", (None, value, headers))]))
-    assert (row["topic_id"], row["subscriber"]) == (None, "ann")
-
-
-def test_what_waits_and_what_is_settled_of_the_undelivered() -> None:
-    kept = Undelivered("ann", f"{PREFIX}ann", Obstacle.MISSING, NOTIFICATION.encode())
-    settles = {SETTLED: WaitingPlace(0, 0).header}
-    batch = records_of("tamis.undelivered", (b"ann", kept.encode(), TOLD), (b"ann", None, settles))
-    (row,) = rows_of(undelivered([batch]))
-    assert (row["topic_id"], row["subscriber"], row["at_offset"], row["names"]) == ("id-of-t", "ann", 0, ["x", "y"])
-    assert rows_of(settled([batch])) == [{"at_partition": 0, "at_offset": 0}]
