@@ -2,6 +2,7 @@
 
     make chaos ARGS="--runs 20 --seconds 300 --kafka-brokers 3 --rate 1000"
     make chaos ARGS="--mode rolling"
+    make chaos ARGS="--mode soak --seconds 3600"
     make chaos ARGS=--report
 
 Each run has a Kafka of its own, and adds a line to a file. What is there already is not tried again.
@@ -97,7 +98,11 @@ def _arguments() -> argparse.Namespace:
         prog="make chaos", description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
     parser.add_argument(
-        "--mode", choices=MODES, default=CHAOS, help="rolling: only restarts in order, and how long they are felt"
+        "--mode",
+        choices=MODES,
+        default=CHAOS,
+        help="rolling: only restarts in order, and how long they are felt\n"
+        "soak: less often, for long, and a process of each shard is never killed: whether its memory grows",
     )
     parser.add_argument("--runs", type=int, default=1, help="with one seed after the other")
     parser.add_argument("--seed", type=int, default=1, help="of the first run")

@@ -12,7 +12,7 @@ import signal
 import subprocess
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -84,6 +84,8 @@ class Director:
         self._turns = itertools.count()
         self._rolling: list[str] = []
         self._scaled: set[int] = set()
+        self.spared: set[str] = set()
+        """Slots."""
         self.kinds: dict[str, Callable[[], bool]] = {
             "killed": self._kill,
             "frozen": self._freeze,
@@ -113,6 +115,10 @@ class Director:
         for shard, count in enumerate(processes):
             self._scale_to(shard, count)
         self.tick()
+
+    def spare(self, shards: Iterable[int]) -> None:
+        """The first process of each of these shards is never killed: it shows what long work does to one."""
+        self.spared = {f"{shard}-0" for shard in shards}
 
     def disturb(self, kinds: Sequence[str]) -> None:
         """Do one of these."""
@@ -233,7 +239,7 @@ class Director:
     # What goes wrong.
 
     def _kill(self) -> bool:
-        place = self._one_at_work()
+        place = self._one_at_work(self.spared)
         if place is None:
             return False
         self.cluster.processes[place.slot].kill()
@@ -302,9 +308,9 @@ class Director:
         place.twin = self.cluster.started(place.slot, place.shard, manner, place.twin_host)
         return True
 
-    def _one_at_work(self) -> Place | None:
+    def _one_at_work(self, spared: Container[str] = ()) -> Place | None:
         """That nothing is being done to."""
-        found = [place for place in self.places.values() if self._is_at_work(place)]
+        found = [place for place in self.places.values() if self._is_at_work(place) and place.slot not in spared]
         return self.chance.choice(found) if found else None
 
     def _is_at_work(self, place: Place) -> bool:

@@ -8,10 +8,19 @@ from typing import Any
 
 CHAOS = "chaos"
 ROLLING = "rolling"
-MODES = (CHAOS, ROLLING)
+SOAK = "soak"
+MODES = (CHAOS, ROLLING, SOAK)
 GAP_SECONDS_MAX = 5.0
 """How long no reader should see anything when processes are restarted one after the other."""
+GROWTH_MAX = 0.05
+"""How much more memory a process may have in the end than when it had warmed up."""
 CLEAN = "clean"
+_WANTED = {
+    CHAOS: ("aborts", "rebalances", "kills_inside", "pairs"),
+    ROLLING: ("restarts", "pairs"),
+    SOAK: ("aborts", "rebalances", "pairs", "memory"),
+}
+"""What has to happen for a run to count."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -77,6 +86,8 @@ class Result:
     stale: int = 0
     gap: float = 0.0
     """The longest time for which a reader saw nothing of a partition of events that was written to."""
+    memory: dict[str, tuple[int, int]] = dataclasses.field(default_factory=dict[str, tuple[int, int]])
+    """Of processes that nobody ended: bytes when they had warmed up, and in the end."""
     stops: dict[str, int] = dataclasses.field(default_factory=dict[str, int])
     """The last words of processes that should have gone on."""
     trouble: str = ""
@@ -101,13 +112,17 @@ class Result:
         found += [f"{count} stopped: {words}" for words, count in self.stops.items()]
         if self.mode == ROLLING and self.gap > GAP_SECONDS_MAX:
             found.append(f"a gap of {self.gap:.1f} s")
+        found += [f"{slot} grew by {self.growth(slot):.1%}" for slot in self.memory if self.growth(slot) > GROWTH_MAX]
         return [*found, self.trouble] if self.trouble and not self.kafka_lost else found
+
+    def growth(self, slot: str) -> float:
+        """Of its memory, as a share."""
+        warm, last = self.memory[slot]
+        return last / warm - 1
 
     @property
     def missing(self) -> list[str]:
-        """What has to happen for a run to count."""
-        wanted = ("aborts", "rebalances", "kills_inside", "pairs") if self.mode == CHAOS else ("restarts", "pairs")
-        return [f"no {name.replace('_', ' ')}" for name in wanted if getattr(self, name) == 0]
+        return [f"no {name.replace('_', ' ')}" for name in _WANTED[self.mode] if not getattr(self, name)]
 
     def judge(self) -> None:
         if self.findings:

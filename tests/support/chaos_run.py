@@ -5,6 +5,7 @@ import random
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from statistics import fmean
 from types import TracebackType
 from typing import Self
 
@@ -15,21 +16,27 @@ from chaos_kafka import lost_groups
 from chaos_load import Load, cast_of
 from chaos_log import write_log
 from chaos_points import ABORTED, FROZEN, KILLED, OPEN, POINTS, Faults
-from chaos_results import ROLLING, Result, Trial
+from chaos_results import CHAOS, ROLLING, SOAK, Result, Trial
 from oracle import Findings, examine
 from tamis.admin.local import LocalStack
 from tamis.broker.configuration import BrokerSettings, SnapshotSettings
 from tamis.codecs.notification import Notification
 
 FAULTS = Faults(abort_every=50, seconds=30.0)
-KINDS = (*PROCESS_KINDS, *KAFKA_KINDS, *REDIS_KINDS)
+SOAK_FAULTS = Faults(abort_every=50)
+KINDS = {
+    CHAOS: (*PROCESS_KINDS, *KAFKA_KINDS, *REDIS_KINDS),
+    SOAK: ("killed", "frozen", *KAFKA_KINDS, *REDIS_KINDS),
+}
 DRAIN_SECONDS = 180.0
-_EVERY_SECONDS = 6.0
+_EVERY_SECONDS = {CHAOS: 6.0, SOAK: 20.0}
 """On average, between two disturbances: there must be times of work between those of recovery."""
 _OPEN_SECONDS = 2.0
 _READY_SECONDS = 60.0
 _LOOK_SECONDS = 1.0
 _TELL_SECONDS = 10.0
+_WARM = 1 / 4
+"""The share of a soak after which memory should be what it will be, and the share that each mean is taken of."""
 _SNAPSHOTS = SnapshotSettings(every_seconds=5, after_changes=20)
 """So that most starts are from one."""
 _BYTES_A_RATE = 50
@@ -59,6 +66,7 @@ class Run:
         self.load = Load(self.cluster, self.casts, trial.rate, trial.seed, self.reader.keys)
         manner = Manner(faults, broken, str(trial.seed))
         self.director = Director(self.cluster, random.Random(trial.seed), manner, stack)
+        self._memory: dict[str, list[tuple[float, int]]] = {}
         self._blocks = contextlib.ExitStack()
 
     def __enter__(self) -> Self:
@@ -92,7 +100,8 @@ class Run:
         """For so long, with something done now and then."""
         chance = self.director.chance
         began = told = time.monotonic()
-        due = began + chance.expovariate(1 / _EVERY_SECONDS)
+        pace = 1 / _EVERY_SECONDS.get(self.trial.mode, _EVERY_SECONDS[CHAOS])
+        due = began + chance.expovariate(pace)
 
         def goes_on() -> bool:
             nonlocal due, told
@@ -100,9 +109,10 @@ class Run:
             self.require_alive()
             if kinds and now > due:
                 self.director.disturb(kinds)
-                due = now + chance.expovariate(1 / _EVERY_SECONDS)
+                due = now + chance.expovariate(pace)
             if tell is not None and now > told + _TELL_SECONDS:
                 told = now
+                self._weigh(now - began)
                 tell(f"{now - began:.0f} of {seconds:g} s, {self.progress()}")
             return now < began + seconds
 
@@ -168,6 +178,11 @@ class Run:
         done = ", ".join(f"{count} {kind}" for kind, count in sorted(self.director.counts.items()) if count)
         return f"{self.load.sent:,} events, {len(self.reader.seen):,} notifications; {done or 'nothing done'}"
 
+    def _weigh(self, seconds: float) -> None:
+        for slot in self.director.spared & self.cluster.processes.keys():
+            memory = memory_of(self.cluster.processes[slot].pid)
+            self._memory.setdefault(slot, []).append((seconds, memory))
+
     def _assignments(self, slot: str) -> int:
         return self.cluster.told('"event": "assigned ', f"{slot}*.log")
 
@@ -176,6 +191,7 @@ class Run:
         result.points = {
             words: count for what in (KILLED, FROZEN) for at in POINTS if (count := told(words := f"{what} {at}"))
         }
+        result.memory = {slot: weighed(found, self.trial.seconds) for slot, found in self._memory.items()}
         result.done = dict(director.counts)
         result.stops = dict(director.stops)
         result.kills = told(KILLED) + director.counts["killed"]
@@ -220,17 +236,34 @@ def largest_gap(seen: Sequence[Seen], beacons: set[str]) -> float:
     return gap
 
 
+def memory_of(pid: int) -> int:
+    """Bytes that are its own, and not files'."""
+    status = Path(f"/proc/{pid}/status").read_text()
+    return next(int(line.split()[1]) << 10 for line in status.splitlines() if line.startswith("RssAnon:"))
+
+
+def weighed(found: Sequence[tuple[float, int]], seconds: float) -> tuple[int, int]:
+    """The mean of the time after it had warmed up, and of the last so long, of bytes at some seconds."""
+    span = seconds * _WARM
+    warm = [memory for at, memory in found if span <= at < 2 * span]
+    last = [memory for at, memory in found if at >= seconds - span]
+    return round(fmean(warm)), round(fmean(last))
+
+
 def tried(stack: LocalStack, trial: Trial, folder: Path, tell: Tell) -> Result:
     """The whole of one trial."""
     result = Result.of(trial)
     began = time.monotonic()
     is_rolling = trial.mode == ROLLING
-    with Run(stack, trial, folder, faults=Faults() if is_rolling else FAULTS) as run:
+    faults = {CHAOS: FAULTS, SOAK: SOAK_FAULTS, ROLLING: Faults()}[trial.mode]
+    with Run(stack, trial, folder, faults=faults) as run:
+        if trial.mode == SOAK:
+            run.director.spare(range(trial.shards))
         run.start(on_a_whole_log=is_rolling)
         if is_rolling:
             result.restarts = run.roll(trial.rounds, tell)
         else:
-            run.go_on(trial.seconds, tell=tell, kinds=KINDS)
+            run.go_on(trial.seconds, tell=tell, kinds=KINDS[trial.mode])
         tell(f"waiting for the rest, {run.progress()}")
         run.finish(result)
         result.kafka_lost = lost_groups(stack)
