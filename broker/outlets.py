@@ -20,6 +20,8 @@ from tamis.broker.transactions import is_forbidden, refuse
 from tamis.codecs.undelivered import Obstacle
 
 _SECONDS = 10.0
+_MAKE_SECONDS = 3.0
+"""For a topic that is made beside other work."""
 _LOOK_SECONDS = (2.0, 60.0)
 """After how long a topic is looked at again: the first time, and at most."""
 _VANISHED_SECONDS = 60.0
@@ -40,6 +42,8 @@ class Suspension:
     detail: str
     pause: float
     look_at: float
+    never_there: bool = False
+    """Then a look tries to make the topic."""
 
 
 @dataclass(slots=True)
@@ -161,16 +165,42 @@ class Outlets:
         except KafkaException as error:
             _LOG.warning("suspended subscribers' topics cannot be looked at: %s", error.args[0].str())
             found, partitions = None, {}
+        made = self._made_after_all(due, found or {})
         for outlet in due:
             suspension = outlet.suspension
             assert suspension is not None
-            if found is None or outlet.topic in found:
+            if outlet.subscriber in made:
+                self._resume(outlet, self._settings.notifications.partitions)
+            elif found is None or outlet.topic in found:
                 suspension.pause = min(2 * suspension.pause, _LOOK_SECONDS[1])
                 suspension.look_at = now + suspension.pause
-                if found is not None:
+                if found is not None and not suspension.never_there:
                     suspension.obstacle = found[outlet.topic]
             else:
                 self._resume(outlet, partitions.get(outlet.subscriber, outlet.partitions))
+
+    def _made_after_all(self, outlets: Iterable[Outlet], found: Mapping[str, Obstacle]) -> set[str]:
+        """The subscribers whose topics were never there before, and are now."""
+        wanted: dict[str, Suspension] = {}
+        for outlet in outlets:
+            suspension, obstacle = outlet.suspension, found.get(outlet.topic)
+            if suspension is None or not suspension.never_there:
+                continue
+            if obstacle is Obstacle.MISSING:
+                wanted[outlet.subscriber] = suspension
+            elif obstacle is not None:
+                suspension.never_there = False
+        if not wanted:
+            return set()
+        try:
+            answers = create_notification_topics(self._admin, self._settings, list(wanted), _MAKE_SECONDS)
+        except KafkaException as error:
+            _LOG.warning("topics of suspended subscribers cannot be made yet: %s", error.args[0].str())
+            return set()
+        for subscriber, refusal in answers.items():
+            if refusal is not None and not is_there_already(refusal):
+                wanted[subscriber].obstacle, wanted[subscriber].detail = _not_made(refusal)
+        return {subscriber for subscriber, refusal in answers.items() if refusal is None}
 
     def _resume(self, outlet: Outlet, partitions: int) -> None:
         """It may be another topic of the same name."""
@@ -180,12 +210,12 @@ class Outlets:
         del self._suspended[outlet.subscriber]
         _LOG.warning("subscriber %s gets notifications again", outlet.subscriber)
 
-    def _suspend(self, outlet: Outlet, obstacle: Obstacle, detail: str) -> None:
+    def _suspend(self, outlet: Outlet, obstacle: Obstacle, detail: str, *, never_there: bool = False) -> None:
         """One that was suspended before and has taken nothing since is looked at later than the last time."""
         first, most = _LOOK_SECONDS
         pause = min(2 * self._pauses.get(outlet.subscriber, first / 2), most)
         self._pauses[outlet.subscriber] = pause
-        outlet.suspension = Suspension(obstacle, detail, pause, time.monotonic() + pause)
+        outlet.suspension = Suspension(obstacle, detail, pause, time.monotonic() + pause, never_there)
         self._suspended[outlet.subscriber] = outlet
         _LOG.error(
             "subscriber %s is suspended, its notifications go to %s: %s (%s)%s",
@@ -253,8 +283,12 @@ class Outlets:
             if subscriber in vanished:
                 self._suspend(outlet, Obstacle.MISSING, "it was deleted before")
             elif refusal is not None and not is_there_already(refusal):
-                obstacle = Obstacle.FORBIDDEN if is_forbidden(refusal) else Obstacle.MISSING
-                self._suspend(outlet, obstacle, f"it could not be made: {refusal.str()}")
+                self._suspend(outlet, *_not_made(refusal), never_there=True)
         made = [subscriber for subscriber, refusal in answers.items() if refusal is None]
         if made:
             _LOG.info("made topics for %d subscribers, first %s", len(made), made[0])
+
+
+def _not_made(refusal: KafkaError) -> tuple[Obstacle, str]:
+    obstacle = Obstacle.FORBIDDEN if is_forbidden(refusal) else Obstacle.NOT_MADE
+    return obstacle, f"it could not be made: {refusal.str()}"

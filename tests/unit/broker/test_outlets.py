@@ -26,6 +26,10 @@ class Cluster:
         self.obstacles: dict[str, Obstacle] = {}
         self.is_silent = False
         self.bytes_max: int | None = None
+        self.refusals: dict[str, KafkaError] = {}
+        """To make topics, by subscriber."""
+        self.asked_for: list[str] = []
+        """Whose topics were to be made."""
         self.now = time.monotonic()
 
     def found(self, _admin: object, topics: Iterable[str]) -> dict[str, Obstacle]:
@@ -33,12 +37,19 @@ class Cluster:
             raise KafkaException(KafkaError(KafkaError._TIMED_OUT))
         return {topic: self.obstacles[topic] for topic in topics if topic in self.obstacles}
 
+    def create(
+        self, _admin: object, _settings: object, subscribers: list[str], _seconds: float = 0.0
+    ) -> dict[str, KafkaError | None]:
+        self.asked_for += subscribers
+        return {name: self.refusals.get(name) for name in subscribers}
+
 
 @pytest.fixture
 def cluster(monkeypatch: pytest.MonkeyPatch) -> Cluster:
     cluster = Cluster()
     monkeypatch.setattr(outlets, "obstacles", cluster.found)
     monkeypatch.setattr(outlets, "bytes_max", lambda *_: cluster.bytes_max)
+    monkeypatch.setattr(outlets, "create_notification_topics", cluster.create)
     monkeypatch.setattr(time, "monotonic", lambda: cluster.now)
     prefix = TOPIC("")
     monkeypatch.setattr(
@@ -151,19 +162,56 @@ def test_while_kafka_does_not_tell_nobody_is_blamed(cluster: Cluster, make: Make
     assert not mine.blame([ann], {ann.topic: KafkaError(KafkaError.TOPIC_AUTHORIZATION_FAILED)})
 
 
-def test_a_topic_that_was_deleted_before_is_not_made_again(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nor one that Kafka will not make."""
-    refused = KafkaError(KafkaError.POLICY_VIOLATION)
-    asked: list[str] = []
-
-    def create(_admin: object, _settings: object, subscribers: list[str]) -> dict[str, KafkaError | None]:
-        asked.extend(subscribers)
-        return {name: refused if name == "odd" else None for name in subscribers}
-
-    monkeypatch.setattr(outlets, "create_notification_topics", create)
+def test_a_topic_that_was_deleted_before_is_not_made_again(cluster: Cluster) -> None:
     mine = Outlets(SETTINGS, lambda: {"gone"})
-    found = {outlet.subscriber: outlet for outlet in mine.prepare(["ann", "gone", "new", "odd"])}
-    assert asked == ["new", "odd"]
-    assert set(mine.suspended) == {"gone", "odd"}
+    found = {outlet.subscriber: outlet for outlet in mine.prepare(["ann", "gone", "new"])}
+    assert cluster.asked_for == ["new"]
+    assert set(mine.suspended) == {"gone"}
     assert found["new"].suspension is None
-    assert cluster.topics
+    cluster.obstacles[found["gone"].topic] = Obstacle.MISSING
+    cluster.now += 3
+    mine.look()
+    assert cluster.asked_for == ["new"]
+
+
+@pytest.mark.parametrize(
+    ("code", "obstacle"),
+    [
+        (KafkaError.POLICY_VIOLATION, Obstacle.NOT_MADE),
+        (KafkaError.INVALID_REPLICATION_FACTOR, Obstacle.NOT_MADE),
+        (KafkaError.TOPIC_AUTHORIZATION_FAILED, Obstacle.FORBIDDEN),
+    ],
+)
+def test_a_topic_that_kafka_did_not_make_is_made_as_soon_as_it_does(
+    cluster: Cluster, code: int, obstacle: Obstacle
+) -> None:
+    """Until then nobody is told that it was deleted."""
+    cluster.refusals["new"] = KafkaError(code)
+    mine = Outlets(SETTINGS, tuple)
+    [new] = mine.prepare(["new"])
+    assert new.suspension is not None
+    cluster.obstacles[new.topic] = Obstacle.MISSING
+    for _ in range(2):
+        assert new.suspension.obstacle is obstacle
+        cluster.now += 10
+        mine.look()
+    assert new.suspension.obstacle is obstacle
+    cluster.refusals.clear()
+    cluster.now += 60
+    mine.look()
+    assert cluster.asked_for == ["new"] * 4
+    assert new.suspension is None
+    assert not mine.suspended
+
+
+def test_one_that_others_made_may_be_deleted_like_any_other(cluster: Cluster) -> None:
+    cluster.refusals["new"] = KafkaError(KafkaError.POLICY_VIOLATION)
+    mine = Outlets(SETTINGS, tuple)
+    [new] = mine.prepare(["new"])
+    for obstacle in (Obstacle.FORBIDDEN, Obstacle.MISSING):
+        cluster.obstacles[new.topic] = obstacle
+        cluster.now += 10
+        mine.look()
+        assert new.suspension is not None
+        assert new.suspension.obstacle is obstacle
+    assert cluster.asked_for == ["new"]
