@@ -53,6 +53,7 @@ __all__ = [
     "TOO_OLD",
     "TOPIC_FORBIDDEN",
     "TRANSACTION_SECONDS",
+    "UNKNOWN_PARTITION",
     "UNSETTLED",
     "AdminClient",
     "ConfigResource",
@@ -164,6 +165,8 @@ UNSETTLED = frozenset(
     }
 )
 """What an admin client is told that may be otherwise a moment later; `KafkaError.retriable` is about transactions."""
+UNKNOWN_PARTITION = frozenset({KafkaError._UNKNOWN_PARTITION})  # noqa: SLF001
+"""What a producer says of a topic that has fewer partitions than somebody thought."""
 TIMED_OUT = frozenset({KafkaError._MSG_TIMED_OUT})  # noqa: SLF001
 TOO_OLD = frozenset({KafkaError.UNSUPPORTED_VERSION, KafkaError._UNSUPPORTED_FEATURE})  # noqa: SLF001
 FORBIDDEN = frozenset(

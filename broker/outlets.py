@@ -12,11 +12,19 @@ from dataclasses import dataclass
 
 from tamis.broker.configuration import Settings
 from tamis.broker.errors import MissingError
-from tamis.broker.kafka import REFUSED, TIMED_OUT, TOO_LARGE, KafkaError, KafkaException, admin_client
+from tamis.broker.kafka import (
+    REFUSED,
+    TIMED_OUT,
+    TOO_LARGE,
+    UNKNOWN_PARTITION,
+    KafkaError,
+    KafkaException,
+    admin_client,
+)
 from tamis.broker.notification_topics import create_notification_topics, is_there_already
 from tamis.broker.obstacles import bytes_max, obstacles
 from tamis.broker.partitions import outlet_partition
-from tamis.broker.transactions import is_forbidden, refuse
+from tamis.broker.transactions import RebuildError, is_forbidden, refuse
 from tamis.codecs.undelivered import Obstacle
 
 _SECONDS = 10.0
@@ -130,7 +138,26 @@ class Outlets:
             if topic in touched and touched[topic].suspension is None:
                 is_impaired = found.get(topic) is Obstacle.UNAVAILABLE
                 blamed = self._is_to_blame(touched[topic], failure, is_impaired=is_impaired) or blamed
-        return blamed
+        return self._is_relearnt(touched, failures) or blamed
+
+    def _is_relearnt(self, touched: Mapping[str, Outlet], failures: Mapping[str, KafkaError]) -> bool:
+        """Whether topics were made anew with fewer partitions: what goes to others of theirs fails, or waits in vain.
+
+        Where the client says so, and there are as many as were known, it knew fewer, and its successor will not.
+        """
+        try:
+            partitions = self._partitions()
+        except KafkaException as error:
+            _LOG.warning("how many partitions topics have cannot be learnt: %s", error.args[0].str())
+            return False
+        is_relearnt = False
+        for topic, outlet in touched.items():
+            told = partitions.get(outlet.subscriber, 0)
+            is_unknown = topic in failures and failures[topic].code() in UNKNOWN_PARTITION
+            if outlet.suspension is None and told > 0 and (told < outlet.partitions or is_unknown):
+                outlet.partitions, is_relearnt = told, True
+                _LOG.warning("%s has %d partitions", topic, told)
+        return is_relearnt
 
     def _is_to_blame(self, outlet: Outlet, error: KafkaError, *, is_impaired: bool) -> bool:
         """For what Kafka said of a record for it, though it is there and may be written to.
@@ -276,14 +303,22 @@ class Outlets:
             answers = create_notification_topics(self._admin, self._settings, fresh)
         except KafkaException as error:
             refuse(error)
+        others = {name for name, refusal in answers.items() if refusal is not None and is_there_already(refusal)}
+        if others:
+            self._learn()
         for subscriber in subscribers:
+            if subscriber in others:
+                continue
             # What was made just now may not be in what a broker tells yet.
             outlet = self._add(subscriber, self._settings.notifications.partitions)
             refusal = answers.get(subscriber)
             if subscriber in vanished:
                 self._suspend(outlet, Obstacle.MISSING, "it was deleted before")
-            elif refusal is not None and not is_there_already(refusal):
+            elif refusal is not None:
                 self._suspend(outlet, *_not_made(refusal), never_there=True)
+        untold = others - self._outlets.keys()
+        if untold:
+            raise RebuildError(f"how many partitions the topic of {min(untold)} has is not told yet")
         made = [subscriber for subscriber, refusal in answers.items() if refusal is None]
         if made:
             _LOG.info("made topics for %d subscribers, first %s", len(made), made[0])

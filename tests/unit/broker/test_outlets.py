@@ -10,6 +10,7 @@ from tamis.broker.configuration import KafkaSettings, Settings
 from tamis.broker.errors import MissingError
 from tamis.broker.kafka import KafkaError, KafkaException
 from tamis.broker.outlets import Outlet, Outlets
+from tamis.broker.transactions import RebuildError
 from tamis.codecs.undelivered import Obstacle
 
 SETTINGS = Settings(kafka=KafkaSettings(bootstrap_servers="127.0.0.1:1"))
@@ -28,6 +29,8 @@ class Cluster:
         self.bytes_max: int | None = None
         self.refusals: dict[str, KafkaError] = {}
         """To make topics, by subscriber."""
+        self.made_by_others: dict[str, int] = {}
+        """As soon as somebody else is to make any."""
         self.asked_for: list[str] = []
         """Whose topics were to be made."""
         self.now = time.monotonic()
@@ -41,6 +44,7 @@ class Cluster:
         self, _admin: object, _settings: object, subscribers: list[str], _seconds: float = 0.0
     ) -> dict[str, KafkaError | None]:
         self.asked_for += subscribers
+        self.topics |= self.made_by_others
         return {name: self.refusals.get(name) for name in subscribers}
 
 
@@ -147,6 +151,34 @@ def test_a_topic_that_takes_less_is_known_by_how_much(cluster: Cluster, make: Ma
     cluster.bytes_max = None
     assert mine.blame([bob], {bob.topic: too_large})
     assert bob.bytes_max == 1 << 20
+
+
+def test_a_topic_that_was_made_anew_with_fewer_partitions_is_used_as_it_is(cluster: Cluster, make: Make) -> None:
+    cluster.topics = dict.fromkeys(cluster.topics, 4)
+    mine, (ann, bob) = make()
+    unknown = {ann.topic: KafkaError(KafkaError._UNKNOWN_PARTITION)}
+    cluster.topics[ann.topic] = 2
+    assert mine.blame([ann, bob], unknown)
+    assert (ann.partitions, bob.partitions, ann.suspension) == (2, 4, None)
+    assert mine.blame([ann, bob], unknown)  # the next client will know
+    del cluster.topics[ann.topic]
+    assert not mine.blame([ann, bob], unknown)
+    cluster.topics[ann.topic] = 3
+    assert not mine.blame([ann, bob], {})
+    cluster.topics[ann.topic] = 1
+    assert mine.blame([ann, bob], {})  # what waits in vain fails others, too, and later
+    assert (ann.partitions, bob.partitions) == (1, 4)
+
+
+def test_a_topic_that_others_made_meanwhile_is_used_as_they_made_it(cluster: Cluster) -> None:
+    exists = KafkaError(KafkaError.TOPIC_ALREADY_EXISTS)
+    cluster.refusals["new"] = exists
+    mine = Outlets(SETTINGS, tuple)
+    with pytest.raises(RebuildError, match="topic of new"):
+        mine.prepare(["new"])
+    cluster.made_by_others[TOPIC("new")] = 7
+    [new] = mine.prepare(["new"])
+    assert (new.partitions, new.suspension) == (7, None)
 
 
 def test_that_tamis_own_topics_cannot_be_written_to_ends_the_process(cluster: Cluster, make: Make) -> None:
