@@ -39,6 +39,10 @@ _TIMED_OUT_MAX = 2
 """So often in a row an impaired topic may take nothing in time before it is to blame, and not a leader's election."""
 _UNTOLD_BYTES = 2 << 20
 """Twice what a topic takes by Kafka's default: where to begin if it may not be asked."""
+_UNTOLD_BYTES_MAX = 64 << 20
+"""More than a client sends."""
+_BOUND_SECONDS = 60.0
+"""For so long it is believed how much a topic takes: somebody may have it take more."""
 _LOG = logging.getLogger(__name__)
 
 
@@ -52,6 +56,15 @@ class Suspension:
     look_at: float
     never_there: bool = False
     """Then a look tries to make the topic."""
+
+
+@dataclass(slots=True)
+class _Bound:
+    """Of what a topic takes at once."""
+
+    told: int | None
+    """By Kafka; what was found out may be less."""
+    ask_at: float
 
 
 @dataclass(slots=True)
@@ -88,6 +101,8 @@ class Outlets:
         self._timed_out: dict[str, int] = {}
         """How often in a row, by subscriber."""
         self._suspended: dict[str, Outlet] = {}
+        self._bounds: dict[str, _Bound] = {}
+        """Of those to which something was too large, by subscriber."""
         self._look_at = 0.0
 
     @property
@@ -178,11 +193,12 @@ class Outlets:
         return True
 
     def look(self) -> None:
-        """Now and then, whether suspended subscribers' topics can be written to again."""
+        """Now and then, whether suspended subscribers' topics can be written to again, and others take more."""
         now = time.monotonic()
-        if not self._suspended or now < self._look_at:
+        if now < self._look_at:
             return
         self._look_at = now + _BETWEEN_LOOKS_SECONDS
+        self._widen(now)
         due = [outlet for outlet in self._suspended.values() if outlet.suspension and outlet.suspension.look_at <= now]
         if not due:
             return
@@ -234,6 +250,7 @@ class Outlets:
         outlet.suspension = None
         outlet.partitions = partitions
         outlet.bytes_max = None
+        self._bounds.pop(outlet.subscriber, None)
         del self._suspended[outlet.subscriber]
         _LOG.warning("subscriber %s gets notifications again", outlet.subscriber)
 
@@ -255,16 +272,33 @@ class Outlets:
 
     def _narrow(self, outlet: Outlet) -> None:
         """Something was too large for it. If it does not tell what would not be, half as much is tried each time."""
-        known = bytes_max(self._admin, outlet.topic)
-        if known is None or known == outlet.bytes_max:
-            known = (outlet.bytes_max or _UNTOLD_BYTES) // 2
-        outlet.bytes_max = known
+        told = bytes_max(self._admin, [outlet.topic]).get(outlet.topic)
+        failed = outlet.bytes_max or (_UNTOLD_BYTES if told is None else told + 1)
+        known = outlet.bytes_max = told if told is not None and told < failed else max(1, failed // 2)
+        self._bounds[outlet.subscriber] = _Bound(told, time.monotonic() + _BOUND_SECONDS)
         _LOG.error(
             "%s takes no more than %d bytes at once: what is larger goes to %s",
             outlet.topic,
             known,
             self._settings.names.undelivered,
         )
+
+    def _widen(self, now: float) -> None:
+        """What Kafka tells otherwise than before counts. Where it tells nothing, twice as much is tried each time."""
+        due = {name: self._outlets[name] for name, bound in self._bounds.items() if bound.ask_at <= now}
+        if not due:
+            return
+        found = bytes_max(self._admin, [outlet.topic for outlet in due.values()])
+        for subscriber, outlet in due.items():
+            bound, told = self._bounds[subscriber], found.get(outlet.topic)
+            bound.ask_at = now + _BOUND_SECONDS
+            if told is not None and told != bound.told:
+                outlet.bytes_max = bound.told = told
+            elif told is None and bound.told is None and outlet.bytes_max is not None:
+                outlet.bytes_max *= 2
+                if outlet.bytes_max > _UNTOLD_BYTES_MAX:
+                    outlet.bytes_max = None
+                    del self._bounds[subscriber]
 
     def _learn(self) -> None:
         try:

@@ -27,6 +27,8 @@ class Cluster:
         self.obstacles: dict[str, Obstacle] = {}
         self.is_silent = False
         self.bytes_max: int | None = None
+        self.questions = 0
+        """How often that was asked for."""
         self.refusals: dict[str, KafkaError] = {}
         """To make topics, by subscriber."""
         self.made_by_others: dict[str, int] = {}
@@ -40,6 +42,10 @@ class Cluster:
             raise KafkaException(KafkaError(KafkaError._TIMED_OUT))
         return {topic: self.obstacles[topic] for topic in topics if topic in self.obstacles}
 
+    def bounds(self, _admin: object, topics: Iterable[str]) -> dict[str, int]:
+        self.questions += 1
+        return {} if self.bytes_max is None else dict.fromkeys(topics, self.bytes_max)
+
     def create(
         self, _admin: object, _settings: object, subscribers: list[str], _seconds: float = 0.0
     ) -> dict[str, KafkaError | None]:
@@ -52,7 +58,7 @@ class Cluster:
 def cluster(monkeypatch: pytest.MonkeyPatch) -> Cluster:
     cluster = Cluster()
     monkeypatch.setattr(outlets, "obstacles", cluster.found)
-    monkeypatch.setattr(outlets, "bytes_max", lambda *_: cluster.bytes_max)
+    monkeypatch.setattr(outlets, "bytes_max", cluster.bounds)
     monkeypatch.setattr(outlets, "create_notification_topics", cluster.create)
     monkeypatch.setattr(time, "monotonic", lambda: cluster.now)
     prefix = TOPIC("")
@@ -148,9 +154,39 @@ def test_a_topic_that_takes_less_is_known_by_how_much(cluster: Cluster, make: Ma
     assert (ann.bytes_max, ann.suspension) == (5000, None)
     assert mine.blame([ann], {ann.topic: too_large})  # what was counted falls short of what Kafka counts
     assert ann.bytes_max == 2500
+    assert mine.blame([ann], {ann.topic: too_large})
+    assert ann.bytes_max == 1250
     cluster.bytes_max = None
     assert mine.blame([bob], {bob.topic: too_large})
     assert bob.bytes_max == 1 << 20
+
+
+def test_a_topic_that_is_to_take_more_does_within_a_minute(cluster: Cluster, make: Make) -> None:
+    mine, (ann, _) = make()
+    too_large = {ann.topic: KafkaError(KafkaError.MSG_SIZE_TOO_LARGE)}
+    cluster.bytes_max = 5000
+    mine.blame([ann], too_large)
+    mine.blame([ann], too_large)
+    began, cluster.questions = cluster.now, 0
+    while cluster.now < began + 150:
+        mine.look()
+        cluster.now += 1
+    assert (ann.bytes_max, cluster.questions) == (2500, 2)
+    cluster.bytes_max = 9000
+    cluster.now += 60
+    mine.look()
+    assert ann.bytes_max == 9000
+
+
+def test_where_nobody_tells_how_much_a_topic_takes_more_is_tried_until_all_is(cluster: Cluster, make: Make) -> None:
+    mine, (ann, _) = make()
+    mine.blame([ann], {ann.topic: KafkaError(KafkaError.MSG_SIZE_TOO_LARGE)})
+    bounds = []
+    for _ in range(8):
+        bounds.append(ann.bytes_max)
+        cluster.now += 60
+        mine.look()
+    assert bounds == [1 << 20, 2 << 20, 4 << 20, 8 << 20, 16 << 20, 32 << 20, 64 << 20, None]
 
 
 def test_a_topic_that_was_made_anew_with_fewer_partitions_is_used_as_it_is(cluster: Cluster, make: Make) -> None:
