@@ -53,6 +53,8 @@ __all__ = [
     "TOO_OLD",
     "TOPIC_FORBIDDEN",
     "TRANSACTION_SECONDS",
+    "UNKNOWN_PARTITION",
+    "UNSETTLED",
     "AdminClient",
     "ConfigResource",
     "Consumer",
@@ -151,6 +153,20 @@ REFUSED = frozenset(
     }
 )
 """What a topic says of a record that it takes at no time."""
+UNSETTLED = frozenset(
+    {
+        *(KafkaError.NOT_LEADER_FOR_PARTITION, KafkaError.LEADER_NOT_AVAILABLE, KafkaError.REPLICA_NOT_AVAILABLE),
+        *(KafkaError.FENCED_LEADER_EPOCH, KafkaError.UNKNOWN_LEADER_EPOCH, KafkaError.OFFSET_NOT_AVAILABLE),
+        *(KafkaError.NOT_CONTROLLER, KafkaError.BROKER_NOT_AVAILABLE, KafkaError.STALE_CTRL_EPOCH),
+        *(KafkaError.COORDINATOR_NOT_AVAILABLE, KafkaError.COORDINATOR_LOAD_IN_PROGRESS, KafkaError.NOT_COORDINATOR),
+        *(KafkaError.REQUEST_TIMED_OUT, KafkaError.NETWORK_EXCEPTION, KafkaError.THROTTLING_QUOTA_EXCEEDED),
+        *(KafkaError._TIMED_OUT, KafkaError._TRANSPORT, KafkaError._ALL_BROKERS_DOWN),  # noqa: SLF001
+        *(KafkaError._WAIT_COORD, KafkaError._RESOLVE),  # noqa: SLF001
+    }
+)
+"""What an admin client is told that may be otherwise a moment later; `KafkaError.retriable` is about transactions."""
+UNKNOWN_PARTITION = frozenset({KafkaError._UNKNOWN_PARTITION})  # noqa: SLF001
+"""What a producer says of a topic that has fewer partitions than somebody thought."""
 TIMED_OUT = frozenset({KafkaError._MSG_TIMED_OUT})  # noqa: SLF001
 TOO_OLD = frozenset({KafkaError.UNSUPPORTED_VERSION, KafkaError._UNSUPPORTED_FEATURE})  # noqa: SLF001
 FORBIDDEN = frozenset(

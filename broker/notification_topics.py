@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 
 from tamis.broker.configuration import Settings
-from tamis.broker.kafka import AdminClient, KafkaError, KafkaException, NewTopic
+from tamis.broker.kafka import UNSETTLED, AdminClient, KafkaError, KafkaException, NewTopic
 from tamis.broker.topic_plans import BY_KAFKAS_CLOCK
 
 _DAY_MS = 86_400_000
@@ -29,7 +29,7 @@ def ensure_notification_topics(admin: AdminClient, settings: Settings, subscribe
 
 
 def create_notification_topics(
-    admin: AdminClient, settings: Settings, subscribers: Sequence[str]
+    admin: AdminClient, settings: Settings, subscribers: Sequence[str], seconds: float = _SECONDS
 ) -> dict[str, KafkaError | None]:
     """Make these subscribers' topics, many at once. By subscriber, what Kafka said where it has not made one.
 
@@ -39,12 +39,12 @@ def create_notification_topics(
     for start in range(0, len(subscribers), _AT_ONCE):
         wanted = {settings.names.notifications(name): name for name in subscribers[start : start + _AT_ONCE]}
         topics = [_topic(name, settings) for name in wanted]
-        for name, future in admin.create_topics(topics, operation_timeout=_SECONDS).items():
+        for name, future in admin.create_topics(topics, operation_timeout=seconds, request_timeout=seconds).items():
             try:
                 future.result()
                 answers[wanted[name]] = None
             except KafkaException as error:
-                if error.args[0].retriable():
+                if error.args[0].code() in UNSETTLED:
                     raise
                 answers[wanted[name]] = error.args[0]
     return answers

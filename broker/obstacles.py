@@ -1,6 +1,7 @@
 """What stands against writing to a topic, as far as Kafka tells."""
 
 from collections.abc import Iterable
+from contextlib import suppress
 
 from tamis.broker.kafka import (
     AdminClient,
@@ -45,11 +46,13 @@ def obstacles(admin: AdminClient, topics: Iterable[str]) -> dict[str, Obstacle]:
     return found
 
 
-def bytes_max(admin: AdminClient, topic: str) -> int | None:
-    """How large a batch of records it takes; None if that may not be known."""
-    resource = ConfigResource(ResourceType.TOPIC, topic)
-    try:
-        config = admin.describe_configs([resource], request_timeout=_SECONDS)[resource].result()
-        return int(config[_SIZE].value)
-    except (KafkaException, KeyError, TypeError, ValueError):
-        return None
+def bytes_max(admin: AdminClient, topics: Iterable[str]) -> dict[str, int]:
+    """How large a batch of records each takes, if that may be known."""
+    found: dict[str, int] = {}
+    wanted = list(topics)
+    for start in range(0, len(wanted), _AT_ONCE):
+        asked = [ConfigResource(ResourceType.TOPIC, topic) for topic in wanted[start : start + _AT_ONCE]]
+        for resource, answer in admin.describe_configs(asked, request_timeout=_SECONDS).items():
+            with suppress(KafkaException, KeyError, TypeError, ValueError):
+                found[resource.name] = int(answer.result()[_SIZE].value)
+    return found

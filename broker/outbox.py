@@ -36,7 +36,7 @@ class Outbox:
             failures.setdefault(message.topic() or "", error)
 
         self.failures = failures
-        """By topic, what Kafka said of a record of this transaction that it will not take; of several, the first."""
+        """By topic, what was said of a record of this transaction that will not be taken; of several, the first."""
         self._producer = producer(settings, transactional_id, failed=failed)
         self._began = time.monotonic()
         transact(self._producer.init_transactions, _CALL_SECONDS)
@@ -59,12 +59,14 @@ class Outbox:
         TooLargeError if the client would never take this, and nothing else is wrong.
         """
         try:
-            self._producer.produce(topic, value, key, partition, headers=headers)
-        except BufferError:
-            self._send_when_there_is_room(topic, value, key, headers, partition)
+            try:
+                self._producer.produce(topic, value, key, partition, headers=headers)
+            except BufferError:
+                self._send_when_there_is_room(topic, value, key, headers, partition)
         except KafkaException as error:
             if error.args[0].code() in TOO_LARGE:
                 raise TooLargeError(f"{len(value or b'')} bytes are more than this client sends at once") from error
+            self.failures.setdefault(topic, error.args[0])
             raise
 
     def flush(self) -> None:

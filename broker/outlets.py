@@ -12,14 +12,24 @@ from dataclasses import dataclass
 
 from tamis.broker.configuration import Settings
 from tamis.broker.errors import MissingError
-from tamis.broker.kafka import REFUSED, TIMED_OUT, TOO_LARGE, KafkaError, KafkaException, admin_client
+from tamis.broker.kafka import (
+    REFUSED,
+    TIMED_OUT,
+    TOO_LARGE,
+    UNKNOWN_PARTITION,
+    KafkaError,
+    KafkaException,
+    admin_client,
+)
 from tamis.broker.notification_topics import create_notification_topics, is_there_already
 from tamis.broker.obstacles import bytes_max, obstacles
 from tamis.broker.partitions import outlet_partition
-from tamis.broker.transactions import is_forbidden, refuse
+from tamis.broker.transactions import RebuildError, is_forbidden, refuse
 from tamis.codecs.undelivered import Obstacle
 
 _SECONDS = 10.0
+_MAKE_SECONDS = 3.0
+"""For a topic that is made beside other work."""
 _LOOK_SECONDS = (2.0, 60.0)
 """After how long a topic is looked at again: the first time, and at most."""
 _VANISHED_SECONDS = 60.0
@@ -29,6 +39,10 @@ _TIMED_OUT_MAX = 2
 """So often in a row an impaired topic may take nothing in time before it is to blame, and not a leader's election."""
 _UNTOLD_BYTES = 2 << 20
 """Twice what a topic takes by Kafka's default: where to begin if it may not be asked."""
+_UNTOLD_BYTES_MAX = 64 << 20
+"""More than a client sends."""
+_BOUND_SECONDS = 60.0
+"""For so long it is believed how much a topic takes: somebody may have it take more."""
 _LOG = logging.getLogger(__name__)
 
 
@@ -40,6 +54,17 @@ class Suspension:
     detail: str
     pause: float
     look_at: float
+    never_there: bool = False
+    """Then a look tries to make the topic."""
+
+
+@dataclass(slots=True)
+class _Bound:
+    """Of what a topic takes at once."""
+
+    told: int | None
+    """By Kafka; what was found out may be less."""
+    ask_at: float
 
 
 @dataclass(slots=True)
@@ -76,6 +101,8 @@ class Outlets:
         self._timed_out: dict[str, int] = {}
         """How often in a row, by subscriber."""
         self._suspended: dict[str, Outlet] = {}
+        self._bounds: dict[str, _Bound] = {}
+        """Of those to which something was too large, by subscriber."""
         self._look_at = 0.0
 
     @property
@@ -126,7 +153,26 @@ class Outlets:
             if topic in touched and touched[topic].suspension is None:
                 is_impaired = found.get(topic) is Obstacle.UNAVAILABLE
                 blamed = self._is_to_blame(touched[topic], failure, is_impaired=is_impaired) or blamed
-        return blamed
+        return self._is_relearnt(touched, failures) or blamed
+
+    def _is_relearnt(self, touched: Mapping[str, Outlet], failures: Mapping[str, KafkaError]) -> bool:
+        """Whether topics were made anew with fewer partitions: what goes to others of theirs fails, or waits in vain.
+
+        Where the client says so, and there are as many as were known, it knew fewer, and its successor will not.
+        """
+        try:
+            partitions = self._partitions()
+        except KafkaException as error:
+            _LOG.warning("how many partitions topics have cannot be learnt: %s", error.args[0].str())
+            return False
+        is_relearnt = False
+        for topic, outlet in touched.items():
+            told = partitions.get(outlet.subscriber, 0)
+            is_unknown = topic in failures and failures[topic].code() in UNKNOWN_PARTITION
+            if outlet.suspension is None and told > 0 and (told < outlet.partitions or is_unknown):
+                outlet.partitions, is_relearnt = told, True
+                _LOG.warning("%s has %d partitions", topic, told)
+        return is_relearnt
 
     def _is_to_blame(self, outlet: Outlet, error: KafkaError, *, is_impaired: bool) -> bool:
         """For what Kafka said of a record for it, though it is there and may be written to.
@@ -147,11 +193,12 @@ class Outlets:
         return True
 
     def look(self) -> None:
-        """Now and then, whether suspended subscribers' topics can be written to again."""
+        """Now and then, whether suspended subscribers' topics can be written to again, and others take more."""
         now = time.monotonic()
-        if not self._suspended or now < self._look_at:
+        if now < self._look_at:
             return
         self._look_at = now + _BETWEEN_LOOKS_SECONDS
+        self._widen(now)
         due = [outlet for outlet in self._suspended.values() if outlet.suspension and outlet.suspension.look_at <= now]
         if not due:
             return
@@ -161,31 +208,58 @@ class Outlets:
         except KafkaException as error:
             _LOG.warning("suspended subscribers' topics cannot be looked at: %s", error.args[0].str())
             found, partitions = None, {}
+        made = self._made_after_all(due, found or {})
         for outlet in due:
             suspension = outlet.suspension
             assert suspension is not None
-            if found is None or outlet.topic in found:
+            if outlet.subscriber in made:
+                self._resume(outlet, self._settings.notifications.partitions)
+            elif found is None or outlet.topic in found:
                 suspension.pause = min(2 * suspension.pause, _LOOK_SECONDS[1])
                 suspension.look_at = now + suspension.pause
-                if found is not None:
+                if found is not None and not suspension.never_there:
                     suspension.obstacle = found[outlet.topic]
             else:
                 self._resume(outlet, partitions.get(outlet.subscriber, outlet.partitions))
+
+    def _made_after_all(self, outlets: Iterable[Outlet], found: Mapping[str, Obstacle]) -> set[str]:
+        """The subscribers whose topics were never there before, and are now."""
+        wanted: dict[str, Suspension] = {}
+        for outlet in outlets:
+            suspension, obstacle = outlet.suspension, found.get(outlet.topic)
+            if suspension is None or not suspension.never_there:
+                continue
+            if obstacle is Obstacle.MISSING:
+                wanted[outlet.subscriber] = suspension
+            elif obstacle is not None:
+                suspension.never_there = False
+        if not wanted:
+            return set()
+        try:
+            answers = create_notification_topics(self._admin, self._settings, list(wanted), _MAKE_SECONDS)
+        except KafkaException as error:
+            _LOG.warning("topics of suspended subscribers cannot be made yet: %s", error.args[0].str())
+            return set()
+        for subscriber, refusal in answers.items():
+            if refusal is not None and not is_there_already(refusal):
+                wanted[subscriber].obstacle, wanted[subscriber].detail = _not_made(refusal)
+        return {subscriber for subscriber, refusal in answers.items() if refusal is None}
 
     def _resume(self, outlet: Outlet, partitions: int) -> None:
         """It may be another topic of the same name."""
         outlet.suspension = None
         outlet.partitions = partitions
         outlet.bytes_max = None
+        self._bounds.pop(outlet.subscriber, None)
         del self._suspended[outlet.subscriber]
         _LOG.warning("subscriber %s gets notifications again", outlet.subscriber)
 
-    def _suspend(self, outlet: Outlet, obstacle: Obstacle, detail: str) -> None:
+    def _suspend(self, outlet: Outlet, obstacle: Obstacle, detail: str, *, never_there: bool = False) -> None:
         """One that was suspended before and has taken nothing since is looked at later than the last time."""
         first, most = _LOOK_SECONDS
         pause = min(2 * self._pauses.get(outlet.subscriber, first / 2), most)
         self._pauses[outlet.subscriber] = pause
-        outlet.suspension = Suspension(obstacle, detail, pause, time.monotonic() + pause)
+        outlet.suspension = Suspension(obstacle, detail, pause, time.monotonic() + pause, never_there)
         self._suspended[outlet.subscriber] = outlet
         _LOG.error(
             "subscriber %s is suspended, its notifications go to %s: %s (%s)%s",
@@ -198,16 +272,33 @@ class Outlets:
 
     def _narrow(self, outlet: Outlet) -> None:
         """Something was too large for it. If it does not tell what would not be, half as much is tried each time."""
-        known = bytes_max(self._admin, outlet.topic)
-        if known is None or known == outlet.bytes_max:
-            known = (outlet.bytes_max or _UNTOLD_BYTES) // 2
-        outlet.bytes_max = known
+        told = bytes_max(self._admin, [outlet.topic]).get(outlet.topic)
+        failed = outlet.bytes_max or (_UNTOLD_BYTES if told is None else told + 1)
+        known = outlet.bytes_max = told if told is not None and told < failed else max(1, failed // 2)
+        self._bounds[outlet.subscriber] = _Bound(told, time.monotonic() + _BOUND_SECONDS)
         _LOG.error(
             "%s takes no more than %d bytes at once: what is larger goes to %s",
             outlet.topic,
             known,
             self._settings.names.undelivered,
         )
+
+    def _widen(self, now: float) -> None:
+        """What Kafka tells otherwise than before counts. Where it tells nothing, twice as much is tried each time."""
+        due = {name: self._outlets[name] for name, bound in self._bounds.items() if bound.ask_at <= now}
+        if not due:
+            return
+        found = bytes_max(self._admin, [outlet.topic for outlet in due.values()])
+        for subscriber, outlet in due.items():
+            bound, told = self._bounds[subscriber], found.get(outlet.topic)
+            bound.ask_at = now + _BOUND_SECONDS
+            if told is not None and told != bound.told:
+                outlet.bytes_max = bound.told = told
+            elif told is None and bound.told is None and outlet.bytes_max is not None:
+                outlet.bytes_max *= 2
+                if outlet.bytes_max > _UNTOLD_BYTES_MAX:
+                    outlet.bytes_max = None
+                    del self._bounds[subscriber]
 
     def _learn(self) -> None:
         try:
@@ -246,15 +337,27 @@ class Outlets:
             answers = create_notification_topics(self._admin, self._settings, fresh)
         except KafkaException as error:
             refuse(error)
+        others = {name for name, refusal in answers.items() if refusal is not None and is_there_already(refusal)}
+        if others:
+            self._learn()
         for subscriber in subscribers:
+            if subscriber in others:
+                continue
             # What was made just now may not be in what a broker tells yet.
             outlet = self._add(subscriber, self._settings.notifications.partitions)
             refusal = answers.get(subscriber)
             if subscriber in vanished:
                 self._suspend(outlet, Obstacle.MISSING, "it was deleted before")
-            elif refusal is not None and not is_there_already(refusal):
-                obstacle = Obstacle.FORBIDDEN if is_forbidden(refusal) else Obstacle.MISSING
-                self._suspend(outlet, obstacle, f"it could not be made: {refusal.str()}")
+            elif refusal is not None:
+                self._suspend(outlet, *_not_made(refusal), never_there=True)
+        untold = others - self._outlets.keys()
+        if untold:
+            raise RebuildError(f"how many partitions the topic of {min(untold)} has is not told yet")
         made = [subscriber for subscriber, refusal in answers.items() if refusal is None]
         if made:
             _LOG.info("made topics for %d subscribers, first %s", len(made), made[0])
+
+
+def _not_made(refusal: KafkaError) -> tuple[Obstacle, str]:
+    obstacle = Obstacle.FORBIDDEN if is_forbidden(refusal) else Obstacle.NOT_MADE
+    return obstacle, f"it could not be made: {refusal.str()}"

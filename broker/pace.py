@@ -6,6 +6,8 @@ and one for many subscribers goes to fewer of them at once, until Kafka is as fa
 
 _PAUSE_SECONDS = 0.01
 _PAUSE_SECONDS_MAX = 5.0
+_DOUBLINGS_MAX = 10
+"""By then a pause is as long as it may be."""
 
 
 class Pace:
@@ -31,4 +33,4 @@ class Pace:
         """For how many seconds to wait before the next try."""
         self.failures += 1
         self.limit = max(1, done // 2)
-        return min(_PAUSE_SECONDS_MAX, _PAUSE_SECONDS * 2.0**self.failures)
+        return min(_PAUSE_SECONDS_MAX, _PAUSE_SECONDS * 2.0 ** min(self.failures, _DOUBLINGS_MAX))

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from tamis.broker.kafka import Message, place_of
 from tamis.broker.outbox import Headers, Outbox, TooLargeError
 from tamis.broker.outlets import Outlet
-from tamis.broker.undeliverable import undelivered
+from tamis.broker.undeliverable import WHOLE_BYTES_MAX, undelivered, without_event
 from tamis.codecs.headers import KEY
 from tamis.codecs.undelivered import Obstacle
 
@@ -74,7 +74,10 @@ class ParcelPost:
 
     def _turn_away(self, parcel: Parcel, obstacle: Obstacle, detail: str) -> None:
         record = undelivered(parcel.outlet, obstacle, detail, parcel.value, parcel.event)
-        key = parcel.message.key()
-        headers = parcel.headers if key is None else [*parcel.headers, (KEY, key)]
+        headers, key = parcel.headers, parcel.message.key()
+        if key is not None and len(key) > WHOLE_BYTES_MAX:
+            record = without_event(record, parcel.event)
+        elif key is not None:
+            headers = [*headers, (KEY, key)]
         self._outbox.send(self._undelivered_topic, record.encode(), parcel.outlet.subscriber.encode(), headers)
         self.undelivered[obstacle] += 1

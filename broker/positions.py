@@ -11,6 +11,7 @@ from tamis.broker.errors import InvalidError, MissingError, UnreachableError
 from tamis.broker.kafka import (
     EARLIEST,
     LATEST,
+    UNSETTLED,
     AdminClient,
     IsolationLevel,
     KafkaError,
@@ -35,12 +36,6 @@ _UNITS = {
 _OFFSET_MAX = 2**63 - 1
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _GONE = KafkaError.UNKNOWN_TOPIC_OR_PART
-_UNSETTLED = frozenset(
-    {
-        *(KafkaError.NOT_LEADER_FOR_PARTITION, KafkaError.LEADER_NOT_AVAILABLE, KafkaError.REPLICA_NOT_AVAILABLE),
-        *(KafkaError.FENCED_LEADER_EPOCH, KafkaError.UNKNOWN_LEADER_EPOCH, KafkaError.OFFSET_NOT_AVAILABLE),
-    }
-)
 _RETRY_SECONDS = 0.05
 
 
@@ -108,7 +103,7 @@ def _asked(admin: AdminClient, asked: Mapping[TopicPartition, OffsetSpec], secon
             try:
                 found[place.partition] = future.result().offset
             except KafkaException as error:
-                if error.args[0].code() not in _UNSETTLED or time.monotonic() > deadline:
+                if error.args[0].code() not in UNSETTLED or time.monotonic() > deadline:
                     raise _refused(place, error.args[0]) from error
                 unsettled[place] = left[place]
         left = unsettled

@@ -11,12 +11,13 @@ What is still not understood is rejected anew, and waits as another one.
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import chain
 
-from tamis.broker.bundles import Bundles, Record
+from tamis.broker.bundles import Bundles, Record, bundled
 from tamis.broker.configuration import Settings
+from tamis.broker.errors import ConflictError
 from tamis.broker.interrupts import interrupts_deferred
-from tamis.broker.json_lines import in_batches
 from tamis.broker.kafka import admin_client
 from tamis.broker.layouts import require_layout
 from tamis.broker.received import ReceivedRejection, rejection_of
@@ -61,6 +62,10 @@ class _Ready:
     key: bytes | None
     value: bytes
 
+    @property
+    def size(self) -> int:
+        return len(self.value) + len(self.key or b"")
+
     def records(self, topic: str) -> tuple[Record, Record]:
         """The event, and what says in the topic of rejected input that it does not wait any more."""
         source = self.rejection
@@ -73,7 +78,8 @@ class _Ready:
 def rehearse(settings: Settings, wanted: Wanted, seconds: float = 10.0) -> RetryReport:
     """What `retry` would do just now; nothing is changed."""
     report = RetryReport()
-    for ready in _ready(settings, committed(settings.kafka, settings.names.rejected, seconds), wanted, report):
+    stretch = committed(settings.kafka, settings.names.rejected, seconds)
+    for ready in _ready(settings, stretch, stretch.settled(), wanted, report):
         report.sent[_kind(ready.rejection)] += 1
     return report
 
@@ -86,16 +92,30 @@ def retry(settings: Settings, wanted: Wanted, report: RetryReport, progress: Pro
     topic = settings.names.rejected
     bundles = Bundles(settings.kafka, topic)
     stretch = complete(settings.kafka, topic)
-    for some in in_batches(_ready(settings, stretch, wanted, report), _AT_ONCE):
+    settled = stretch.settled()
+    for some in bundled(_ready(settings, stretch, settled, wanted, report), _AT_ONCE, lambda ready: ready.size):
+        places = {ready.place for ready in some}
         with interrupts_deferred():
-            bundles.send([record for ready in some for record in ready.records(topic)])
+            records = [record for ready in some for record in ready.records(topic)]
+            bundles.send(records, partial(_are_settled, settings, places, settled))
+            settled |= places
             report.sent.update(_kind(ready.rejection) for ready in some)
             progress(len(some))
 
 
-def _ready(settings: Settings, stretch: Stretch, wanted: Wanted, report: RetryReport) -> Iterator[_Ready]:
+def _are_settled(settings: Settings, places: Collection[WaitingPlace], settled: Collection[WaitingPlace]) -> bool:
+    """Whether these are, beside those that were. ConflictError if others have settled something meanwhile."""
+    topic = settings.names.rejected
+    found = complete(settings.kafka, topic).settled().difference(settled)
+    if found and found != places:
+        raise ConflictError(f"Somebody else has begun to send as {topic}. See what is left, and run it again.")
+    return bool(found)
+
+
+def _ready(
+    settings: Settings, stretch: Stretch, settled: Collection[WaitingPlace], wanted: Wanted, report: RetryReport
+) -> Iterator[_Ready]:
     """What can be sent of what is wanted; why the rest cannot be is in the report."""
-    settled = stretch.settled()
     partitions = _partitions(settings)
     for message in chain.from_iterable(stretch.messages()):
         place = place_among(message)

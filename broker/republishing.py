@@ -7,11 +7,10 @@ import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from tamis.broker.bundles import Bundles, Record
+from tamis.broker.bundles import Bundles, Record, bundled
 from tamis.broker.configuration import Settings
 from tamis.broker.errors import InvalidError, MissingError, UnreachableError
 from tamis.broker.interrupts import interrupts_deferred
-from tamis.broker.json_lines import in_batches
 from tamis.broker.partitions import outlet_partition
 from tamis.broker.reading import partitions_of
 from tamis.codecs.headers import ID
@@ -30,6 +29,10 @@ class Replayed:
     key: bytes | None
     id: bytes
     value: bytes
+
+    @property
+    def size(self) -> int:
+        return len(self.value) + len(self.key or b"")
 
 
 def require_target(settings: Settings, topic: str, events: Iterable[str], seconds: float = 10.0) -> int:
@@ -52,7 +55,7 @@ def republish(
     bundles = Bundles(settings.kafka, f"{settings.prefix}.replay.{topic}")
     now = str(time.time_ns() // 1_000_000).encode()
     sent = 0
-    for some in in_batches(notifications, _AT_ONCE):
+    for some in bundled(notifications, _AT_ONCE, lambda one: one.size):
         records = [
             Record(
                 topic,

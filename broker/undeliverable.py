@@ -8,7 +8,7 @@ from tamis.codecs.notification import Notification
 from tamis.codecs.undelivered import Obstacle, Undelivered
 
 WHOLE_BYTES_MAX = 900_000
-"""Of a notification that is kept as it was to be sent: Kafka's own default takes a bit more than a million bytes."""
+"""Of a notification that is kept as it was to be sent, and of a key: Kafka's own default takes a bit more than 10^6."""
 
 
 def undelivered(outlet: Outlet, obstacle: Obstacle, detail: str, notification: bytes, event: bytes) -> Undelivered:
@@ -23,6 +23,13 @@ def undelivered(outlet: Outlet, obstacle: Obstacle, detail: str, notification: b
     if len(rest) > WHOLE_BYTES_MAX:
         rest = _without_matches(rest)
     return Undelivered(subscriber, topic, obstacle, rest, detail, whole=False)
+
+
+def without_event(record: Undelivered, event: bytes) -> Undelivered:
+    """For an event whose key is too large: whoever reads the event again has both."""
+    if not record.whole:
+        return record
+    return replace(record, notification=_without_event(record.notification, event), whole=False)
 
 
 def _without_event(notification: bytes, event: bytes) -> bytes:

@@ -56,6 +56,10 @@ class LeftOutEvents:
             raise EventGoneError("the notification has no place for its event")
         return it.notification[: -len(b"null}")] + self._as_json(notification, message, value) + b"}"
 
+    def key(self, notification: Notification) -> bytes | None:
+        """The event's. EventGoneError if it cannot be had."""
+        return self._event_of(notification).key()
+
     def _event_of(self, notification: Notification) -> Message:
         place = (notification.topic, notification.partition, notification.offset)
         if self._last is None or self._last[0] != place:

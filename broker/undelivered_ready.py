@@ -58,17 +58,18 @@ class Preparation:
         if isinstance(target, Hindrance):
             return target
         try:
-            value, partition = it.notification, 0
+            value, key, partition = it.notification, received.headers.get(KEY), 0
             if not it.whole or target.partitions > 1:  # else there is nothing to read in it
                 notification = _readable(it.notification)
                 partition = outlet_partition(notification.topic, notification.partition, target.partitions)
-                value = value if it.whole else self._events.restored(it, notification, received.headers)
+                if not it.whole:
+                    value = self._events.restored(it, notification, received.headers)
+                    key = self._events.key(notification) if key is None else key
         except EventGoneError as error:
             return Hindrance("event_gone", str(error))
         except RecordError as error:
             return Hindrance(UNREADABLE, str(error))
         headers = {name: received.headers[name] for name in _PASSED_ON if name in received.headers}
-        key = received.headers.get(KEY)
         return Ready(received.place, received.subscriber, target.topic, partition, value, key, headers)
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from tamis.broker.configuration import Settings
-from tamis.broker.kafka import REFUSED, KafkaError, admin_client
+from tamis.broker.kafka import REFUSED, TIMED_OUT, KafkaError, admin_client
 from tamis.broker.notification_topics import ensure_notification_topics
 from tamis.broker.obstacles import obstacles
 from tamis.broker.topic_facts import awaited_facts, topic_facts
@@ -18,6 +18,8 @@ _DETAILS = {
     Obstacle.MISSING: "there is no topic {}",
     Obstacle.FORBIDDEN: "this user may not write to {}",
 }
+_TOLD_BY_SENDING = frozenset({Obstacle.REFUSED, Obstacle.UNAVAILABLE})
+_IMPAIRED = "{} has no leader, or a replica is behind"
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +59,8 @@ class Targets:
         self._only_tells = only_tell
         self._admin = admin_client(settings.kafka)
         self._known: dict[str, Target | Hindrance] = {}
+        self._impaired: set[str] = set()
+        """Those whose topics lacked a leader or a replica when they were looked at."""
         self._bounds: dict[str, int] = {}
         """Bytes, as far as they were found out."""
         self.made: list[str] = []
@@ -77,12 +81,18 @@ class Targets:
         return self._known[subscriber]
 
     def learn(self, subscriber: str, error: KafkaError) -> bool:
-        """What Kafka said to a record that was sent there. False if it is not plain: then it is looked at once more."""
+        """What Kafka said to a record that was sent there. False if it is not plain: then it is looked at once more.
+
+        That a sound topic took nothing in time says that Kafka is slow just now, and nothing of the topic.
+        """
         self._known.pop(subscriber, None)
         if is_forbidden(error):
             self._known[subscriber] = Hindrance(Obstacle.FORBIDDEN, error.str())
         elif error.code() in REFUSED:
             self._known[subscriber] = Hindrance(Obstacle.REFUSED, error.str())
+        elif error.code() in TIMED_OUT and subscriber in self._impaired:
+            topic = self._settings.names.notifications(subscriber)
+            self._known[subscriber] = Hindrance(Obstacle.UNAVAILABLE, f"{_IMPAIRED.format(topic)}: {error.str()}")
         return subscriber in self._known
 
     def narrow(self, subscriber: str, size: int) -> None:
@@ -91,14 +101,21 @@ class Targets:
         self._known.pop(subscriber, None)
 
     def forget(self) -> None:
-        """All is to be looked at again."""
-        self._known.clear()
+        """All is to be looked at again, but for what only sending tells: that would fail in the same way."""
+        self._known = {
+            subscriber: known
+            for subscriber, known in self._known.items()
+            if isinstance(known, Hindrance) and known.reason in _TOLD_BY_SENDING
+        }
 
     def _look_at(self, subscribers: Sequence[str]) -> None:
         topics = {self._settings.names.notifications(subscriber): subscriber for subscriber in subscribers}
+        found = obstacles(self._admin, topics)
+        self._impaired.difference_update(subscribers)
+        self._impaired |= {topics[topic] for topic, obstacle in found.items() if obstacle is Obstacle.UNAVAILABLE}
         hindrances = {
             topic: Hindrance(obstacle, _DETAILS[obstacle].format(topic))
-            for topic, obstacle in obstacles(self._admin, topics).items()
+            for topic, obstacle in found.items()
             if obstacle is not Obstacle.UNAVAILABLE  # a replica that is behind hinders nobody; else sending tells
         }
         facts = topic_facts(self._admin, [topic for topic in topics if topic not in hindrances])

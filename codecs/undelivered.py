@@ -13,6 +13,9 @@ class Obstacle(StrEnum):
     """Why a topic could not take a notification."""
 
     MISSING = "topic_missing"
+    """It was there, and was deleted."""
+    NOT_MADE = "topic_not_made"
+    """It was never there, and Kafka does not make it."""
     FORBIDDEN = "topic_forbidden"
     UNAVAILABLE = "topic_unavailable"
     """It has no leader, or a replica is behind, for longer than that takes by itself."""

@@ -13,6 +13,7 @@ from tamis.broker.configuration import BrokerSettings, NotificationSettings
 from tamis.broker.kafka import AdminClient, NewTopic, TopicPartition, headers_of, producer
 from tamis.broker.notification_topics import ensure_notification_topics
 from tamis.broker.outbox import Outbox
+from tamis.broker.partitions import outlet_partition
 from tamis.broker.reading import BEGINNING, records
 from tamis.broker.service import serve
 from tamis.codecs.event import Event
@@ -104,6 +105,27 @@ def test_a_topic_that_was_deleted_is_made_again_by_nobody_who_comes_later(
     assert cluster.names.notifications("ann") not in admin.list_topics().topics
     told = [(one.subscriber, one.detail) for one, _ in undelivered(cluster)]
     assert told == [("ann", ""), ("ann", "it was deleted before")]
+
+
+def test_a_topic_that_was_made_anew_with_fewer_partitions_gets_what_comes_from_then_on(
+    make_brokered: MakeCluster, admin: AdminClient
+) -> None:
+    cluster = make_brokered(notifications=NotificationSettings(partitions=4))
+    ann = cluster.names.notifications("ann")
+    source = next(number for number in range(3) if outlet_partition(cluster.names.events, number, 4) > 0)
+    subscribe_to_all(cluster, "ann", "bob")
+    with running(cluster):
+        publish(cluster, {"a": 0}, partition=source)
+        assert cluster.is_done(SECONDS)
+        delete_topic(admin, cluster, "ann")
+        while ann in admin.list_topics().topics:
+            time.sleep(0.05)
+        admin.create_topics([NewTopic(ann, 1)])[ann].result()
+        publish(cluster, *({"a": number} for number in range(1, 4)), partition=source)
+        assert cluster.is_done(SECONDS)
+    taken = [record.offset() for record in records(cluster.settings.kafka, [TopicPartition(ann, 0, BEGINNING)])]
+    assert len(taken) + len(undelivered(cluster)) == 3
+    assert taken
 
 
 @pytest.mark.parametrize("format", list(NotificationFormat))

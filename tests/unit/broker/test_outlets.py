@@ -10,6 +10,7 @@ from tamis.broker.configuration import KafkaSettings, Settings
 from tamis.broker.errors import MissingError
 from tamis.broker.kafka import KafkaError, KafkaException
 from tamis.broker.outlets import Outlet, Outlets
+from tamis.broker.transactions import RebuildError
 from tamis.codecs.undelivered import Obstacle
 
 SETTINGS = Settings(kafka=KafkaSettings(bootstrap_servers="127.0.0.1:1"))
@@ -26,6 +27,14 @@ class Cluster:
         self.obstacles: dict[str, Obstacle] = {}
         self.is_silent = False
         self.bytes_max: int | None = None
+        self.questions = 0
+        """How often that was asked for."""
+        self.refusals: dict[str, KafkaError] = {}
+        """To make topics, by subscriber."""
+        self.made_by_others: dict[str, int] = {}
+        """As soon as somebody else is to make any."""
+        self.asked_for: list[str] = []
+        """Whose topics were to be made."""
         self.now = time.monotonic()
 
     def found(self, _admin: object, topics: Iterable[str]) -> dict[str, Obstacle]:
@@ -33,12 +42,24 @@ class Cluster:
             raise KafkaException(KafkaError(KafkaError._TIMED_OUT))
         return {topic: self.obstacles[topic] for topic in topics if topic in self.obstacles}
 
+    def bounds(self, _admin: object, topics: Iterable[str]) -> dict[str, int]:
+        self.questions += 1
+        return {} if self.bytes_max is None else dict.fromkeys(topics, self.bytes_max)
+
+    def create(
+        self, _admin: object, _settings: object, subscribers: list[str], _seconds: float = 0.0
+    ) -> dict[str, KafkaError | None]:
+        self.asked_for += subscribers
+        self.topics |= self.made_by_others
+        return {name: self.refusals.get(name) for name in subscribers}
+
 
 @pytest.fixture
 def cluster(monkeypatch: pytest.MonkeyPatch) -> Cluster:
     cluster = Cluster()
     monkeypatch.setattr(outlets, "obstacles", cluster.found)
-    monkeypatch.setattr(outlets, "bytes_max", lambda *_: cluster.bytes_max)
+    monkeypatch.setattr(outlets, "bytes_max", cluster.bounds)
+    monkeypatch.setattr(outlets, "create_notification_topics", cluster.create)
     monkeypatch.setattr(time, "monotonic", lambda: cluster.now)
     prefix = TOPIC("")
     monkeypatch.setattr(
@@ -133,9 +154,67 @@ def test_a_topic_that_takes_less_is_known_by_how_much(cluster: Cluster, make: Ma
     assert (ann.bytes_max, ann.suspension) == (5000, None)
     assert mine.blame([ann], {ann.topic: too_large})  # what was counted falls short of what Kafka counts
     assert ann.bytes_max == 2500
+    assert mine.blame([ann], {ann.topic: too_large})
+    assert ann.bytes_max == 1250
     cluster.bytes_max = None
     assert mine.blame([bob], {bob.topic: too_large})
     assert bob.bytes_max == 1 << 20
+
+
+def test_a_topic_that_is_to_take_more_does_within_a_minute(cluster: Cluster, make: Make) -> None:
+    mine, (ann, _) = make()
+    too_large = {ann.topic: KafkaError(KafkaError.MSG_SIZE_TOO_LARGE)}
+    cluster.bytes_max = 5000
+    mine.blame([ann], too_large)
+    mine.blame([ann], too_large)
+    began, cluster.questions = cluster.now, 0
+    while cluster.now < began + 150:
+        mine.look()
+        cluster.now += 1
+    assert (ann.bytes_max, cluster.questions) == (2500, 2)
+    cluster.bytes_max = 9000
+    cluster.now += 60
+    mine.look()
+    assert ann.bytes_max == 9000
+
+
+def test_where_nobody_tells_how_much_a_topic_takes_more_is_tried_until_all_is(cluster: Cluster, make: Make) -> None:
+    mine, (ann, _) = make()
+    mine.blame([ann], {ann.topic: KafkaError(KafkaError.MSG_SIZE_TOO_LARGE)})
+    bounds = []
+    for _ in range(8):
+        bounds.append(ann.bytes_max)
+        cluster.now += 60
+        mine.look()
+    assert bounds == [1 << 20, 2 << 20, 4 << 20, 8 << 20, 16 << 20, 32 << 20, 64 << 20, None]
+
+
+def test_a_topic_that_was_made_anew_with_fewer_partitions_is_used_as_it_is(cluster: Cluster, make: Make) -> None:
+    cluster.topics = dict.fromkeys(cluster.topics, 4)
+    mine, (ann, bob) = make()
+    unknown = {ann.topic: KafkaError(KafkaError._UNKNOWN_PARTITION)}
+    cluster.topics[ann.topic] = 2
+    assert mine.blame([ann, bob], unknown)
+    assert (ann.partitions, bob.partitions, ann.suspension) == (2, 4, None)
+    assert mine.blame([ann, bob], unknown)  # the next client will know
+    del cluster.topics[ann.topic]
+    assert not mine.blame([ann, bob], unknown)
+    cluster.topics[ann.topic] = 3
+    assert not mine.blame([ann, bob], {})
+    cluster.topics[ann.topic] = 1
+    assert mine.blame([ann, bob], {})  # what waits in vain fails others, too, and later
+    assert (ann.partitions, bob.partitions) == (1, 4)
+
+
+def test_a_topic_that_others_made_meanwhile_is_used_as_they_made_it(cluster: Cluster) -> None:
+    exists = KafkaError(KafkaError.TOPIC_ALREADY_EXISTS)
+    cluster.refusals["new"] = exists
+    mine = Outlets(SETTINGS, tuple)
+    with pytest.raises(RebuildError, match="topic of new"):
+        mine.prepare(["new"])
+    cluster.made_by_others[TOPIC("new")] = 7
+    [new] = mine.prepare(["new"])
+    assert (new.partitions, new.suspension) == (7, None)
 
 
 def test_that_tamis_own_topics_cannot_be_written_to_ends_the_process(cluster: Cluster, make: Make) -> None:
@@ -151,19 +230,56 @@ def test_while_kafka_does_not_tell_nobody_is_blamed(cluster: Cluster, make: Make
     assert not mine.blame([ann], {ann.topic: KafkaError(KafkaError.TOPIC_AUTHORIZATION_FAILED)})
 
 
-def test_a_topic_that_was_deleted_before_is_not_made_again(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nor one that Kafka will not make."""
-    refused = KafkaError(KafkaError.POLICY_VIOLATION)
-    asked: list[str] = []
-
-    def create(_admin: object, _settings: object, subscribers: list[str]) -> dict[str, KafkaError | None]:
-        asked.extend(subscribers)
-        return {name: refused if name == "odd" else None for name in subscribers}
-
-    monkeypatch.setattr(outlets, "create_notification_topics", create)
+def test_a_topic_that_was_deleted_before_is_not_made_again(cluster: Cluster) -> None:
     mine = Outlets(SETTINGS, lambda: {"gone"})
-    found = {outlet.subscriber: outlet for outlet in mine.prepare(["ann", "gone", "new", "odd"])}
-    assert asked == ["new", "odd"]
-    assert set(mine.suspended) == {"gone", "odd"}
+    found = {outlet.subscriber: outlet for outlet in mine.prepare(["ann", "gone", "new"])}
+    assert cluster.asked_for == ["new"]
+    assert set(mine.suspended) == {"gone"}
     assert found["new"].suspension is None
-    assert cluster.topics
+    cluster.obstacles[found["gone"].topic] = Obstacle.MISSING
+    cluster.now += 3
+    mine.look()
+    assert cluster.asked_for == ["new"]
+
+
+@pytest.mark.parametrize(
+    ("code", "obstacle"),
+    [
+        (KafkaError.POLICY_VIOLATION, Obstacle.NOT_MADE),
+        (KafkaError.INVALID_REPLICATION_FACTOR, Obstacle.NOT_MADE),
+        (KafkaError.TOPIC_AUTHORIZATION_FAILED, Obstacle.FORBIDDEN),
+    ],
+)
+def test_a_topic_that_kafka_did_not_make_is_made_as_soon_as_it_does(
+    cluster: Cluster, code: int, obstacle: Obstacle
+) -> None:
+    """Until then nobody is told that it was deleted."""
+    cluster.refusals["new"] = KafkaError(code)
+    mine = Outlets(SETTINGS, tuple)
+    [new] = mine.prepare(["new"])
+    assert new.suspension is not None
+    cluster.obstacles[new.topic] = Obstacle.MISSING
+    for _ in range(2):
+        assert new.suspension.obstacle is obstacle
+        cluster.now += 10
+        mine.look()
+    assert new.suspension.obstacle is obstacle
+    cluster.refusals.clear()
+    cluster.now += 60
+    mine.look()
+    assert cluster.asked_for == ["new"] * 4
+    assert new.suspension is None
+    assert not mine.suspended
+
+
+def test_one_that_others_made_may_be_deleted_like_any_other(cluster: Cluster) -> None:
+    cluster.refusals["new"] = KafkaError(KafkaError.POLICY_VIOLATION)
+    mine = Outlets(SETTINGS, tuple)
+    [new] = mine.prepare(["new"])
+    for obstacle in (Obstacle.FORBIDDEN, Obstacle.MISSING):
+        cluster.obstacles[new.topic] = obstacle
+        cluster.now += 10
+        mine.look()
+        assert new.suspension is not None
+        assert new.suspension.obstacle is obstacle
+    assert cluster.asked_for == ["new"]

@@ -9,6 +9,12 @@ def test_what_cannot_pass_is_halved_until_it_is_alone_and_tried_ever_later() -> 
     assert pauses[-1] == 5.0
 
 
+def test_it_fails_as_long_as_kafka_does() -> None:
+    pace = Pace(1000)
+    pauses = {pace.failed(pace.limit) for _ in range(5000)}
+    assert (max(pauses), pace.limit, pace.failures) == (5.0, 1, 5000)
+
+
 def test_after_a_success_it_grows_again_up_to_the_most() -> None:
     pace = Pace(1000)
     for _ in range(20):
