@@ -57,5 +57,6 @@ def is_there_already(error: KafkaError) -> bool:
 def _topic(name: str, settings: Settings) -> NewTopic:
     """As many replicas as the cluster gives by default."""
     retention = round(settings.notifications.retention_days * _DAY_MS)
-    config = dict([("cleanup.policy", "delete"), ("retention.ms", str(retention)), BY_KAFKAS_CLOCK])
+    dated, by_kafka = BY_KAFKAS_CLOCK
+    config = {"cleanup.policy": "delete", "retention.ms": str(retention), dated: by_kafka}
     return NewTopic(name, settings.notifications.partitions, config=config)
