@@ -141,9 +141,11 @@ def _replayed(session: Session, origin: Origin, plan: "Plan", master: str | None
 
         def tell(how_far: "HowFar") -> None:
             nonlocal done
+            # Events at a border of two passes are matched in both, and to be published all are, after being counted.
+            events = min(how_far.events, how_far.events_known or how_far.events)
             tasks = f"{how_far.tasks} of {how_far.tasks_known} tasks"
-            advance(how_far.events - done, total=how_far.events_known, note=tasks)
-            done = how_far.events
+            advance(events - done, total=how_far.events_known, note=tasks)
+            done = events
 
         return run(started, settings, origin(started, settings), plan, tell)
 
