@@ -5,6 +5,7 @@ that are still loading; every step here is tried again every 20 ms until it pass
 """
 
 import contextlib
+import itertools
 import socket
 import time
 import uuid
@@ -26,6 +27,7 @@ from tamis.broker.redis import RedisError, connect
 
 _RETRY_SECONDS = 0.02
 _ONE_TRY_SECONDS = 5.0
+_FIRST_TRY_SECONDS = 0.1
 _GROUP = "tamis-ready"
 _QUIET = {"log_level": 0}  # coordinators that are still loading are what is expected here
 
@@ -45,7 +47,9 @@ def wait_for_kafka(
     attempt.until_true("the group coordinator answers", lambda: _coordinator_answers(admin))
     topic = f"tamis-ready-{uuid.uuid4().hex}"
     attempt.until_true("a topic can be made", lambda: _make_topic(admin, topic))
-    attempt.until_true("a transaction commits", lambda: _produce(settings, topic))
+    # Short at first, since a coordinator is soon ready; longer then, since TLS alone may take more on a busy machine.
+    patience = (min(_FIRST_TRY_SECONDS * 1.5**number, _ONE_TRY_SECONDS) for number in itertools.count())
+    attempt.until_true("a transaction commits", lambda: _produce(settings, topic, next(patience)))
     attempt.until_true("its record is read", lambda: _consume(settings, topic))
     attempt.until_true("the topic can be deleted", lambda: _delete_topic(admin, topic))
 
@@ -125,10 +129,10 @@ def _delete_topic(admin: AdminClient, topic: str) -> bool:
     return True
 
 
-def _produce(settings: KafkaSettings, topic: str) -> bool:
+def _produce(settings: KafkaSettings, topic: str, seconds: float) -> bool:
     # A fresh producer for each try: one whose first attempt timed out goes on waiting at its own pace.
     client = producer(settings, transactional_id=topic, properties=_QUIET)
-    client.init_transactions(0.1)
+    client.init_transactions(seconds)
     client.begin_transaction()
     client.produce(topic, b"ready")
     client.commit_transaction(_ONE_TRY_SECONDS)
