@@ -350,12 +350,24 @@ class Outlets:
                 self._suspend(outlet, Obstacle.MISSING, "it was deleted before")
             elif refusal is not None:
                 self._suspend(outlet, *_not_made(refusal), never_there=True)
-        untold = others - self._outlets.keys()
-        if untold:
-            raise RebuildError(f"how many partitions the topic of {min(untold)} has is not told yet")
+        if untold := others - self._outlets.keys():
+            self._add_untold(untold)
         made = [subscriber for subscriber, refusal in answers.items() if refusal is None]
         if made:
             _LOG.info("made topics for %d subscribers, first %s", len(made), made[0])
+
+    def _add_untold(self, subscribers: Iterable[str]) -> None:
+        """Their topics are there, and who lists topics is not told of them: not yet, or since that is forbidden."""
+        topics = {self._settings.names.notifications(subscriber): subscriber for subscriber in subscribers}
+        try:
+            found = obstacles(self._admin, topics)
+        except KafkaException as error:
+            refuse(error)
+        for topic, subscriber in topics.items():
+            if found.get(topic) is not Obstacle.FORBIDDEN:
+                raise RebuildError(f"how many partitions {topic} has is not told yet")
+            outlet = self._add(subscriber, self._settings.notifications.partitions)
+            self._suspend(outlet, Obstacle.FORBIDDEN, "it is there, and nothing is told of it")
 
 
 def _not_made(refusal: KafkaError) -> tuple[Obstacle, str]:

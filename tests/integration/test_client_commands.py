@@ -28,6 +28,7 @@ from tamis.codecs.notification_encoder import encoded
 from tamis.codecs.subscription import default_name
 from tamis.codecs.subscription_table import SubscriptionTable
 from tamis.indexes import Matches
+from topic_settings import altered
 
 SECONDS = 15.0
 
@@ -246,10 +247,12 @@ class TestTail:
     def test_a_time_is_where_kafka_has_the_first_record_of_it(
         self, tamis: Command, topic: str, admin: AdminClient
     ) -> None:
+        """In a topic that is dated by who writes, so that the test can say when."""
         client = producer(tamis.cluster.settings.kafka)
-        for number in range(5):
-            client.produce(topic, notified(number), timestamp=1_700_000_000_000 + 1000 * number)
-        assert client.flush(SECONDS) == 0
+        with altered(admin, topic, {"message.timestamp.type": "CreateTime"}):
+            for number in range(5):
+                client.produce(topic, notified(number), timestamp=1_700_000_000_000 + 1000 * number)
+            assert client.flush(SECONDS) == 0
         rows = tamis.rows("tail", "ann", "--from", "2023-11-14T22:13:21", "--to", "2023-11-14T22:13:23.500Z")
         assert [row["id"] for row in rows] == ["e1", "e2", "e3"]
         assert resolved(admin, topic, [0], START) == {0: 0}

@@ -210,11 +210,21 @@ def test_a_topic_that_others_made_meanwhile_is_used_as_they_made_it(cluster: Clu
     exists = KafkaError(KafkaError.TOPIC_ALREADY_EXISTS)
     cluster.refusals["new"] = exists
     mine = Outlets(SETTINGS, tuple)
-    with pytest.raises(RebuildError, match="topic of new"):
+    with pytest.raises(RebuildError, match=TOPIC("new")):
         mine.prepare(["new"])
     cluster.made_by_others[TOPIC("new")] = 7
     [new] = mine.prepare(["new"])
     assert (new.partitions, new.suspension) == (7, None)
+
+
+def test_a_topic_that_others_made_and_hide_hinders_nobody_else(cluster: Cluster) -> None:
+    """Who may not describe it is told neither that it is there, before, nor how many partitions it has, then."""
+    cluster.refusals["new"] = KafkaError(KafkaError.TOPIC_ALREADY_EXISTS)
+    cluster.obstacles[TOPIC("new")] = Obstacle.FORBIDDEN
+    ann, new = Outlets(SETTINGS, tuple).prepare(["ann", "new"])
+    assert ann.suspension is None
+    assert new.suspension is not None
+    assert new.suspension.obstacle is Obstacle.FORBIDDEN
 
 
 def test_that_tamis_own_topics_cannot_be_written_to_ends_the_process(cluster: Cluster, make: Make) -> None:
