@@ -92,7 +92,8 @@ class Load:
         self._chance = random.Random(seed)
         self._beats = max(1, round(rate / 100))
         self._stopping = threading.Event()
-        self._failure: BaseException | None = None
+        self.failure: BaseException | None = None
+        """What ended it: then the last that it sent may come late, or never."""
         self._thread = threading.Thread(target=self._run, name="load")
 
     def standing(self) -> list[Subscription]:
@@ -119,15 +120,15 @@ class Load:
         self._thread.join()
 
     def require_alive(self) -> None:
-        if self._failure is not None:
-            raise self._failure
+        if self.failure is not None:
+            raise self.failure
 
     def _run(self) -> None:
         try:
             self._work()
             self._cluster.flush()
         except Exception as error:  # noqa: BLE001 - whoever waits for this thread is told
-            self._failure = error
+            self.failure = error
 
     def _work(self) -> None:
         began = time.monotonic()

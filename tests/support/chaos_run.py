@@ -1,6 +1,7 @@
 """One run: a Tamis at work under load, what is done to it, and what came of it."""
 
 import contextlib
+import json
 import random
 import time
 from collections.abc import Callable, Sequence
@@ -168,6 +169,8 @@ class Run:
         self.reader.wait_until_done()
         findings = examine(self.cluster, self.reader.seen)
         self._fill(result, findings)
+        wrong = {name: getattr(findings, name) for name in ("lost", "doubled", "disordered", "uncalled", "misnamed")}
+        (self.cluster.folder / "findings.json").write_text(json.dumps({"load": repr(self.load.failure), **wrong}))
         return findings
 
     def require_alive(self) -> None:
