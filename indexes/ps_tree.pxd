@@ -38,6 +38,7 @@ cdef class PSTree:
     cdef int count_all(self, const vector[Value]& asked, uint64_t* counts) except -1 nogil
     cdef int place_all(self, const vector[Value]& asked, uint64_t* places) except -1 nogil
     cdef size_t count_points(self, const Value* value) except? 0xFFFFFFFF nogil
+    cdef object number_each(self, values, bint placed)
     cdef int take(self, values, size_t begin, size_t end, list kept, vector[Value]& asked) except -1
     cdef int read_value(self, value, Value* held) except -1
     cdef const PostingList* point_list(self, const Value* value) noexcept nogil

@@ -181,7 +181,7 @@ cdef class PSTree:
         try:
             for begin in range(0, count, VALUES_AT_ONCE):
                 kept = []
-                self.take(values[begin : min(begin + VALUES_AT_ONCE, count)], begin, count, kept, asked)
+                self.take(values, begin, count, kept, asked)
                 with nogil:
                     self.append_all(asked, ordered, ids, &ends[begin + 1])
         finally:
@@ -190,21 +190,7 @@ cdef class PSTree:
 
     def count_many(self, values):
         """What `count` gives for each value. The GIL is released."""
-        cdef list kept
-        cdef vector[Value] asked
-        cdef size_t begin, count = len(values)
-        counts = np.zeros(count, np.uint64)
-        cdef uint64_t[::1] counted = counts
-        self.readers += 1
-        try:
-            for begin in range(0, count, VALUES_AT_ONCE):
-                kept = []
-                self.take(values[begin : min(begin + VALUES_AT_ONCE, count)], begin, count, kept, asked)
-                with nogil:
-                    self.count_all(asked, &counted[begin])
-        finally:
-            self.readers -= 1
-        return counts
+        return self.number_each(values, False)
 
     def place_many(self, values):
         """In which predicate space each value lies, as a number: the same ranges cover values of one number.
@@ -213,21 +199,7 @@ cdef class PSTree:
         values that predicates name are no spaces of their own, nor are whole numbers beyond 2**53 that share a double.
         The GIL is released.
         """
-        cdef list kept
-        cdef vector[Value] asked
-        cdef size_t begin, count = len(values)
-        found = np.zeros(count, np.uint64)
-        cdef uint64_t[::1] places = found
-        self.readers += 1
-        try:
-            for begin in range(0, count, VALUES_AT_ONCE):
-                kept = []
-                self.take(values[begin : min(begin + VALUES_AT_ONCE, count)], begin, count, kept, asked)
-                with nogil:
-                    self.place_all(asked, &places[begin])
-        finally:
-            self.readers -= 1
-        return found
+        return self.number_each(values, True)
 
     def spaces(self):
         """The disjoint predicate spaces in order, neighbours with equal ids merged.
@@ -390,10 +362,32 @@ cdef class PSTree:
             raise
         return 0
 
+    cdef object number_each(self, values, bint placed):
+        """A number for each value: that of its space, or how many predicates hold. The GIL is released."""
+        cdef list kept
+        cdef vector[Value] asked
+        cdef size_t begin, count = len(values)
+        found = np.zeros(count, np.uint64)
+        cdef uint64_t[::1] numbers = found
+        self.readers += 1
+        try:
+            for begin in range(0, count, VALUES_AT_ONCE):
+                kept = []
+                self.take(values, begin, count, kept, asked)
+                with nogil:
+                    if placed:
+                        self.place_all(asked, &numbers[begin])
+                    else:
+                        self.count_all(asked, &numbers[begin])
+        finally:
+            self.readers -= 1
+        return found
+
     cdef int take(self, values, size_t begin, size_t end, list kept, vector[Value]& asked) except -1:
         """The next values, of those from one place to another: what is found has room for no more."""
-        values_of(values, self.attribute or "?", kept, asked)
-        if asked.size() != min(VALUES_AT_ONCE, end - begin):
+        cdef size_t last = min(begin + VALUES_AT_ONCE, end)
+        values_of(values[begin:last], self.attribute or "?", kept, asked)
+        if asked.size() != last - begin:
             raise ValueError("there are more or fewer values than there were at first")
         return 0
 
