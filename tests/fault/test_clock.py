@@ -12,12 +12,12 @@ from pathlib import Path
 import pytest
 
 from broker_cluster import Cluster, Reader
+from preloading import compiled
 from tamis.admin.local import LocalStack
 from tamis.broker.configuration import SnapshotSettings
 from tamis.codecs.notification import Notification
 from tamis.codecs.subscription import Subscription
 
-SUPPORT = Path(__file__).parents[1] / "support"
 SECONDS = 60.0
 HOUR = 3600
 EVENTS = 20
@@ -43,9 +43,7 @@ class Clock:
 
 @pytest.fixture
 def clock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Clock:
-    library, file = tmp_path / "jumping_clock.so", tmp_path / "clock"
-    source = SUPPORT / "jumping_clock.cpp"
-    subprocess.run(["c++", "-std=c++20", "-O2", "-fPIC", "-shared", "-o", library, source, "-ldl"], check=True)
+    library, file = compiled("jumping_clock", tmp_path), tmp_path / "clock"
     clock = Clock(file)
     clock.set(-2 * HOUR)
     preloaded = {"LD_PRELOAD": str(library), "TAMIS_TEST_CLOCK": str(file)}

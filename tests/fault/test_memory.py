@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from preloading import compiled
+
 SUPPORT = Path(__file__).parents[1] / "support"
 
 pytestmark = [
@@ -20,10 +22,7 @@ pytestmark = [
 
 @pytest.fixture(scope="module")
 def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("memory") / "failing_memory.so"
-    source = SUPPORT / "failing_memory.cpp"
-    subprocess.run(["c++", "-std=c++20", "-O2", "-fPIC", "-shared", "-o", path, source, "-ldl"], check=True)
-    return path
+    return compiled("failing_memory", tmp_path_factory.mktemp("memory"))
 
 
 def test_a_write_without_memory_is_taken_back_or_told(library: Path, engine: str) -> None:
