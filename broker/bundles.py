@@ -69,9 +69,9 @@ class Bundles:
     def send(self, records: Sequence[Record], are_there: Callable[[], bool] = _never) -> None:
         """All of them are there when this returns, and nothing of them if it raises one of these.
 
-        A transaction that Kafka has ended for its time is tried again by a new client. It may also have been committed
-        without an answer, and somebody else have begun then: who wants to rule that out tells by `are_there`, which is
-        asked when nobody else can commit any more.
+        A transaction that failed, or that Kafka has ended for its time, is tried again by a new client. It may also have
+        been committed without an answer, and somebody else have begun then: who wants to rule that out tells by
+        `are_there`, which is asked when nobody else can commit any more.
 
         ConflictError if somebody else has begun, UnreachableError if Kafka takes none, or if nobody knows whether they
         are there: its message says which. Ctrl-C is to be deferred by whoever notes what was sent.
@@ -80,6 +80,7 @@ class Bundles:
             try:
                 if self._is_sent(records):
                     return
+                _LOG.warning("a transaction of %d records was aborted, and is tried again", len(records))
             except RebuildError as error:
                 if error.error is None or error.error.code() not in FENCED:
                     told = f"Whether the last {len(records)} records are sent is not known: {error}."
@@ -87,9 +88,10 @@ class Bundles:
                 if time.monotonic() - self._began < TRANSACTION_SECONDS:
                     raise ConflictError(f"Somebody else has begun to send as {self._name}, and goes on.") from error
                 _LOG.warning("a transaction of %d records took too long, and is tried again: %s", len(records), error)
-                self._client = self._new_client()
-                if are_there():
-                    return
+            # Not the one before: it may have dropped what Kafka has (`transactions.is_answered`).
+            self._client = self._new_client()
+            if are_there():
+                return
         raise UnreachableError(f"Kafka takes nothing of {self._name}: transactions are aborted again and again.")
 
     def _new_client(self) -> Producer:
@@ -106,7 +108,7 @@ class Bundles:
             with suppress(KafkaException, RebuildError, BrokerError):
                 self._client.abort_transaction(_CALL_SECONDS)
             raise
-        if not done:
+        if not done:  # who has been replaced is told now
             transact(self._client.abort_transaction, _CALL_SECONDS)
         return done
 

@@ -9,8 +9,17 @@ from collections.abc import Callable
 
 from tamis.broker.configuration import KafkaSettings
 from tamis.broker.errors import BrokerError
-from tamis.broker.kafka import TOO_LARGE, KafkaError, KafkaException, Message, TopicPartition, called, producer
-from tamis.broker.transactions import RebuildError, refuse_if_replaced, transact
+from tamis.broker.kafka import (
+    TOO_LARGE,
+    KafkaError,
+    KafkaException,
+    Message,
+    Producer,
+    TopicPartition,
+    called,
+    producer,
+)
+from tamis.broker.transactions import RebuildError, is_answered, refuse_if_replaced, transact
 
 Headers = list[tuple[str, str | bytes | None]]
 _CALL_SECONDS = 10.0
@@ -30,16 +39,11 @@ class Outbox:
 
     def __init__(self, settings: KafkaSettings, transactional_id: str) -> None:
         """Ends what a predecessor of this name left open; only then can it be told where its group stands."""
-        failures: dict[str, KafkaError] = {}
-
-        def failed(error: KafkaError, message: Message) -> None:
-            failures.setdefault(message.topic() or "", error)
-
-        self.failures = failures
+        self.failures: dict[str, KafkaError] = {}
         """By topic, what was said of a record of this transaction that will not be taken; of several, the first."""
-        self._producer = producer(settings, transactional_id, failed=failed)
-        self._began = time.monotonic()
-        transact(self._producer.init_transactions, _CALL_SECONDS)
+        self._settings = settings
+        self._transactional_id = transactional_id
+        self._producer = self._new_producer()
 
     def begin(self) -> None:
         self._began = time.monotonic()
@@ -90,19 +94,35 @@ class Outbox:
     def commit(self, offsets: list[TopicPartition], group: object) -> bool:
         """Whether all that was sent is there now, with the offsets. Else it is to be aborted."""
         return self._decided(
-            self._producer.send_offsets_to_transaction, offsets, group, _CALL_SECONDS
-        ) and self._decided(self._producer.commit_transaction, _CALL_SECONDS)
+            transact, self._producer.send_offsets_to_transaction, offsets, group, _CALL_SECONDS
+        ) and self._decided(transact, self._producer.commit_transaction, _CALL_SECONDS)
 
     def abort(self) -> None:
         """Nothing of what was sent will be seen."""
-        # What is still under way would be dropped by the abort, and its sequence numbers be missed afterwards.
-        self._decided(self._producer.flush, _FLUSH_SECONDS)
-        if not self._decided(self._producer.abort_transaction, _CALL_SECONDS):
+        if self.failures or not self._decided(is_answered, self._producer, _FLUSH_SECONDS):
+            self.renew()
+        elif not self._decided(transact, self._producer.abort_transaction, _CALL_SECONDS):
             raise RebuildError("a transaction could not be aborted")
 
-    def _decided(self, operation: Callable[..., object], *arguments: object) -> bool:
+    def renew(self) -> None:
+        """Abort by a new producer: what was refused, or is under way, has left the old one's numbers in disorder."""
+        self._producer = self._new_producer()
+
+    def _new_producer(self) -> Producer:
+        """Ready for a transaction. What it has to say of records counts until another one has its place."""
+        failures = self.failures = {}
+
+        def failed(error: KafkaError, message: Message) -> None:
+            failures.setdefault(message.topic() or "", error)
+
+        made = producer(self._settings, self._transactional_id, failed=failed)
+        self._began = time.monotonic()
+        transact(made.init_transactions, _CALL_SECONDS)
+        return made
+
+    def _decided(self, ask: Callable[..., bool], *arguments: object) -> bool:
         try:
-            return transact(operation, *arguments)
+            return ask(*arguments)
         except RebuildError as error:
             if error.error is not None:
                 refuse_if_replaced(error.error, self._began)

@@ -99,6 +99,22 @@ def begin_transactions(client: Producer, seconds: float) -> None:
         raise UnreachableError(f"Kafka began no transaction: {error}.") from error
 
 
+def is_answered(client: Producer, seconds: float) -> bool:
+    """Whether Kafka has answered for all that a producer was given, waiting so long; to be asked before an abort.
+
+    If it has not, its producer must not be used again. The client drops what it was about to send once more, and gives
+    its sequence numbers to what comes next. Kafka, which may have had it the first time, would take that for a
+    repetition: it would acknowledge it, and keep nothing.
+    """
+    left = 0
+
+    def flush() -> None:
+        nonlocal left
+        left = client.flush(seconds)
+
+    return transact(flush) and left == 0
+
+
 def transact(operation: Callable[..., object], *args: object, seconds: float = _BUDGET_SECONDS) -> bool:
     """Make a call of a transactional producer until it is decided: True if it is done, False if an abort is needed.
 

@@ -20,7 +20,7 @@ from tamis.broker.kafka import (
     Properties,
     producer,
 )
-from tamis.broker.transactions import RebuildError, last_word, transact
+from tamis.broker.transactions import RebuildError, is_answered, last_word, transact
 from tamis.broker.undelivered_ready import Ready
 from tamis.codecs.headers import RETRIED, SETTLED, WaitingPlace
 
@@ -64,7 +64,7 @@ class RetryOutbox:
         self.is_committing = False
         """True after a RebuildError: nobody knows whether the last transaction is committed."""
         self._own_error: KafkaError | None = None
-        self._decided(self._producer.init_transactions, _CALL_SECONDS)
+        self._decided(transact, self._producer.init_transactions, _CALL_SECONDS)
 
     def is_committed(self, batch: Sequence[Ready]) -> bool:
         """Send these. If that fails nothing of it will be seen, and `refused` may tell why.
@@ -74,7 +74,7 @@ class RetryOutbox:
         self.refused.clear()
         time.sleep(max(0.0, self._ended + _MARKERS_SECONDS - time.monotonic()))
         self._began = time.monotonic()
-        self._decided(self._producer.begin_transaction)
+        self._decided(transact, self._producer.begin_transaction)
         try:
             done = all(map(self._is_taken, batch)) and self._is_decided()
         except BaseException:  # a second Ctrl-C too: what stays open would hide what others write to the same topics
@@ -115,31 +115,32 @@ class RetryOutbox:
                     record.topic, record.value, record.key, record.partition, on_delivery=told, headers=headers
                 )
             except BufferError:
-                self._decided(self._producer.poll, _ROOM_SECONDS)
+                self._decided(transact, self._producer.poll, _ROOM_SECONDS)
             else:
                 return
 
     def _is_decided(self) -> bool:
         self.is_committing = True
-        done = self._decided(self._producer.commit_transaction, _CALL_SECONDS)
+        done = self._decided(transact, self._producer.commit_transaction, _CALL_SECONDS)
         self.is_committing = False
         return done
 
     def _abort(self) -> None:
-        # What is still under way would be dropped by the abort, and its sequence numbers be missed afterwards.
-        self._decided(self._producer.flush, _FAILED_SECONDS if self.refused else _FLUSH_SECONDS)
+        is_done = self._decided(is_answered, self._producer, _FAILED_SECONDS if self.refused else _FLUSH_SECONDS)
         if self._own_error is not None and self._own_error.code() in TOPIC_FORBIDDEN:
             raise last_word(self._own_error)
-        if not self._decided(self._producer.abort_transaction, _CALL_SECONDS):
+        if not is_done:  # another producer may begin only where what others have sent since is read
+            raise RebuildError("Kafka has not answered for all that was sent")
+        if not self._decided(transact, self._producer.abort_transaction, _CALL_SECONDS):
             raise RebuildError("a transaction could not be aborted")
 
     def _note(self, ready: Ready, error: KafkaError) -> None:
         if error.code() not in _ABOUT_ALL:
             self.refused[ready.place] = error
 
-    def _decided(self, operation: Callable[..., object], *arguments: object) -> bool:
+    def _decided(self, ask: Callable[..., bool], *arguments: object) -> bool:
         try:
-            return transact(operation, *arguments)
+            return ask(*arguments)
         except RebuildError as error:
             is_young = time.monotonic() - self._began < TRANSACTION_SECONDS
             if error.error is not None and error.error.code() in FENCED and is_young:

@@ -124,8 +124,7 @@ class Worker:
         self._assignments = 0
         self._committed_at = self._learnt_at = 0.0
         self._told_at = time.monotonic()
-        self._transactional_id = names.transactional_id(layout.number, shard, identity.slot)
-        self._outbox = self._new_outbox()
+        self._outbox = Outbox(settings.kafka, names.transactional_id(layout.number, shard, identity.slot))
         self._consumer = consumer(settings.kafka, names.group(layout.number, shard))
         self._source = EventSource(self._consumer, topics, StartingPoints(settings, layout, shard).choose)
         self._shipper = Shipper(settings, identity, log, self._source)
@@ -275,16 +274,11 @@ class Worker:
                 raise
         self._meters.failed_to_commit("undeliverable" if is_blamed else "commit")
         if is_blamed:
-            # What was refused left a gap in the sequence of its topic's records, for which an abort may fail.
-            self._outbox = self._new_outbox()
+            outbox.renew()
         else:
             outbox.abort()
             time.sleep(self._pace.failed(shipment.step.done))
         return False
-
-    def _new_outbox(self) -> Outbox:
-        """Which ends what the one before has left open."""
-        return Outbox(self._settings.kafka, self._transactional_id)
 
     def _follow_assignment(self) -> bool:
         """Whether partitions came or went."""

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Self
 
 from broker_process import Manner, Plan
+from kafka_proxy import victim
 from processes import soon
 from tamis.broker.configuration import Settings
 from tamis.broker.kafka import (
@@ -162,7 +163,7 @@ class Cluster:
         self, slot: str, shard: int = 0, manner: Manner | None = None, host: str = ""
     ) -> subprocess.Popen[bytes]:
         """A process; with a host it knows nothing of those without, as if it were on another machine."""
-        settings = self.settings.model_dump(mode="json")
+        settings = self.settings.model_copy(update={"kafka": victim(self.settings.kafka)}).model_dump(mode="json")
         plan = Plan(settings, shard, slot, os.getpid(), str(self.calm), manner or Manner())
         state = self.folder / host
         state.mkdir(exist_ok=True)

@@ -9,6 +9,7 @@ Each run has a Kafka of its own, and adds a line to a file. What is there alread
 """
 
 import argparse
+import contextlib
 import logging
 import shutil
 import sys
@@ -17,11 +18,14 @@ from pathlib import Path
 
 from chaos_results import CHAOS, CLEAN, MODES, ROLLING, Result, Trial, append, has, read, table
 from chaos_run import tried
+from kafka_proxy import proxied
 from stacks import KILLED_KAFKAS
 from tamis.admin.local import LocalStack
 from tamis.admin.local.stack import StackOptions
 
 _ROLLING_RATE = 100.0
+_INDEXES = shutil.ignore_patterns("*.index", "*.timeindex")
+"""Of Kafka's logs, which takes them for as large as they may become; whoever reads a log does without."""
 
 
 def main() -> int:
@@ -55,12 +59,16 @@ def _run(trial: Trial, folder: Path, title: str) -> Result:
     def tell(text: str) -> None:
         print(f"{title}: {text}", flush=True)
 
-    stack = LocalStack(StackOptions(brokers=trial.kafka_brokers, properties=KILLED_KAFKAS))
+    blocks = contextlib.ExitStack()
+    proxy, options = None, StackOptions(brokers=trial.kafka_brokers, properties=KILLED_KAFKAS)
+    if trial.kafka_brokers == 1 and trial.mode != ROLLING:  # each of several would need one
+        proxy, options = blocks.enter_context(proxied(options))
+    stack = LocalStack(options)
     is_kept = False
     try:
         stack.start()
         try:
-            result = tried(stack, trial, place, tell)
+            result = tried(stack, trial, place, tell, proxy)
         except Exception as error:  # noqa: BLE001 - one that cannot be brought to its end is a finding, and others follow
             result = Result.of(trial)
             result.trouble = f"broken off: {type(error).__name__}: {error}"
@@ -68,12 +76,16 @@ def _run(trial: Trial, folder: Path, title: str) -> Result:
         is_kept = bool(result.findings)
         if is_kept:
             result.logs = str(place)
+        if result.lost:
+            for broker in stack.brokers:
+                shutil.copytree(broker.data, place / "data" / broker.node.name, ignore=_INDEXES)
         return result
     finally:
         logs = stack.stop(keep_logs=is_kept)
         if logs is not None and logs.exists():
             shutil.move(logs, place / "kafka")
             shutil.rmtree(logs.parent, ignore_errors=True)
+        blocks.close()
         if not is_kept:
             shutil.rmtree(place)
 

@@ -7,10 +7,11 @@ from collections.abc import Callable
 from typing import Any
 from unittest.mock import patch
 
-from tamis.broker import kafka
+from tamis.broker import kafka, outbox
 from tamis.broker.event_source import EventSource
 from tamis.broker.kafka import Consumer, Producer, TopicPartition
 from tamis.broker.subscription_log import SubscriptionLog
+from tamis.broker.transactions import transact
 from tamis.codecs.view import View
 
 _LOOK_EVERY = 20
@@ -92,9 +93,15 @@ def break_start() -> None:
     patch.object(EventSource, "_assigned", assigned).start()
 
 
+def break_numbers() -> None:
+    """After every abort it goes on with the same producer, though Kafka has not answered for all that was sent."""
+    patch.object(outbox, "is_answered", lambda client, seconds: transact(client.flush, seconds)).start()
+
+
 BROKEN: dict[str, Callable[[], None]] = {
     "rewind": break_rewind,
     "barrier": break_barrier,
     "transactions": break_transactions,
     "start": break_start,
+    "numbers": break_numbers,
 }

@@ -19,7 +19,9 @@ from pathlib import Path
 from broker_cluster import Cluster
 from broker_process import Manner
 from chaos_kafka import KafkaFaults
+from chaos_network import NetworkFaults
 from chaos_redis import RedisFaults
+from kafka_proxy import KafkaProxy
 from tamis.admin.local import LocalStack
 
 TICK_SECONDS = 0.05
@@ -42,6 +44,7 @@ _WAITED_FOR = "UnreachableError"
 PROCESS_KINDS = ("killed", "killed", "frozen", "frozen", "rolled", "scaled", "twinned")
 KAFKA_KINDS = ("kafka killed", "kafka restarted", "kafka paused")
 REDIS_KINDS = ("redis emptied", "redis silent", "redis damaged")
+NETWORK_KINDS = ("answers lost", "answers lost")
 """What may be done, each as often as it is named: keys of `Director.kinds`."""
 
 
@@ -72,6 +75,8 @@ class Director:
     """Of the processes; each has a seed of its own, made of this one."""
     stack: LocalStack | None = None
     """Whose Kafka brokers and Redis may be touched."""
+    proxy: KafkaProxy | None = None
+    """Between processes and Kafka, if there is one."""
     counts: Counter[str] = field(default_factory=Counter[str])
     """What was done, by kind."""
     stops: Counter[str] = field(default_factory=Counter[str])
@@ -108,6 +113,8 @@ class Director:
                 "redis silent": redis.silence,
                 "redis damaged": redis.damage,
             }
+        if self.proxy is not None:
+            self.kinds["answers lost"] = NetworkFaults(self.proxy, self.chance, self.later).lose_answers
 
     def start(self, processes: Sequence[int]) -> None:
         """So many of each shard."""

@@ -12,16 +12,18 @@ from typing import Self
 
 from broker_cluster import Cluster, Reader, Seen
 from broker_process import Manner
-from chaos_director import KAFKA_KINDS, PROCESS_KINDS, REDIS_KINDS, Director
+from chaos_director import KAFKA_KINDS, NETWORK_KINDS, PROCESS_KINDS, REDIS_KINDS, Director
 from chaos_kafka import lost_groups
 from chaos_load import Load, cast_of
 from chaos_log import write_log
 from chaos_points import ABORTED, FROZEN, KILLED, OPEN, POINTS, Faults
 from chaos_results import CHAOS, ROLLING, SOAK, Result, Trial
+from kafka_proxy import KafkaProxy
 from oracle import Findings, examine
 from tamis.admin.local import LocalStack
 from tamis.broker.configuration import BrokerSettings, SnapshotSettings
 from tamis.codecs.notification import Notification
+from whereabouts import whereabouts
 
 FAULTS = Faults(abort_every=50, seconds=30.0)
 SOAK_FAULTS = Faults(abort_every=50)
@@ -52,7 +54,14 @@ class Run:
     """From the topics on to the last notification; the processes end with the block."""
 
     def __init__(
-        self, stack: LocalStack, trial: Trial, folder: Path, *, faults: Faults = FAULTS, broken: str = ""
+        self,
+        stack: LocalStack,
+        trial: Trial,
+        folder: Path,
+        *,
+        faults: Faults = FAULTS,
+        broken: str = "",
+        proxy: KafkaProxy | None = None,
     ) -> None:
         self.trial = trial
         extra = {"max.poll.interval.ms": str(_POLL_INTERVAL_MS)} if trial.seed % 2 == 0 else {}
@@ -66,7 +75,7 @@ class Run:
         self.reader = Reader(self.cluster.settings, topics)
         self.load = Load(self.cluster, self.casts, trial.rate, trial.seed, self.reader.keys)
         manner = Manner(faults, broken, str(trial.seed))
-        self.director = Director(self.cluster, random.Random(trial.seed), manner, stack)
+        self.director = Director(self.cluster, random.Random(trial.seed), manner, stack, proxy)
         self._memory: dict[str, list[tuple[float, int]]] = {}
         self._blocks = contextlib.ExitStack()
 
@@ -170,6 +179,7 @@ class Run:
         findings = examine(self.cluster, self.reader.seen)
         self._fill(result, findings)
         wrong = {name: getattr(findings, name) for name in ("lost", "doubled", "disordered", "uncalled", "misnamed")}
+        wrong["whereabouts"] = whereabouts(self.cluster, findings.lost)
         (self.cluster.folder / "findings.json").write_text(json.dumps({"load": repr(self.load.failure), **wrong}))
         return findings
 
@@ -253,20 +263,21 @@ def weighed(found: Sequence[tuple[float, int]], seconds: float) -> tuple[int, in
     return round(fmean(warm)), round(fmean(last))
 
 
-def tried(stack: LocalStack, trial: Trial, folder: Path, tell: Tell) -> Result:
+def tried(stack: LocalStack, trial: Trial, folder: Path, tell: Tell, proxy: KafkaProxy | None = None) -> Result:
     """The whole of one trial."""
     result = Result.of(trial)
     began = time.monotonic()
     is_rolling = trial.mode == ROLLING
     faults = {CHAOS: FAULTS, SOAK: SOAK_FAULTS, ROLLING: Faults()}[trial.mode]
-    with Run(stack, trial, folder, faults=faults) as run:
+    with Run(stack, trial, folder, faults=faults, proxy=proxy) as run:
         if trial.mode == SOAK:
             run.director.spare(range(trial.shards))
         run.start(on_a_whole_log=is_rolling)
         if is_rolling:
             result.restarts = run.roll(trial.rounds, tell)
         else:
-            run.go_on(trial.seconds, tell=tell, kinds=KINDS[trial.mode])
+            kinds = KINDS[trial.mode] if proxy is None else (*KINDS[trial.mode], *NETWORK_KINDS)
+            run.go_on(trial.seconds, tell=tell, kinds=kinds)
         tell(f"waiting for the rest, {run.progress()}")
         run.finish(result)
         result.kafka_lost = lost_groups(stack)

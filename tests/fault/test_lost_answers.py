@@ -1,0 +1,126 @@
+"""Connections that break where nobody can know whether Kafka has carried out what it was asked."""
+
+import itertools
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from chaos_director import NETWORK_KINDS
+from chaos_points import Faults
+from chaos_results import Result, Trial
+from chaos_run import Run
+from kafka_proxy import END_TXN, PRODUCE, Fate, KafkaProxy, proxied, victim
+from stacks import KILLED_KAFKAS
+from tamis.admin.local import LocalStack
+from tamis.admin.local.stack import StackOptions
+from tamis.broker.bundles import Bundles, Record
+from tamis.broker.configuration import KafkaSettings
+from tamis.broker.kafka import NewTopic, TopicPartition, admin_client, consumer
+from tamis.broker.outbox import Outbox
+from tamis.broker.reading import BEGINNING, records
+
+Network = tuple[LocalStack, KafkaProxy]
+PATIENCE_SECONDS = 90.0
+_NUMBERS = itertools.count()
+_TIMES = 4
+
+
+@pytest.fixture(scope="module")
+def network() -> Iterator[Network]:
+    with proxied(StackOptions(properties=KILLED_KAFKAS)) as (proxy, options), LocalStack(options) as stack:
+        yield stack, proxy
+
+
+@pytest.fixture
+def topic(network: Network) -> str:
+    name = f"topic-{next(_NUMBERS)}"
+    admin = admin_client(network[0].settings.kafka)
+    admin.create_topics([NewTopic(name, 1, 1)])[name].result()
+    return name
+
+
+def once_answer_lost(proxy: KafkaProxy) -> None:
+    """Kafka has the next records, and its answer does not come; then nothing reaches it that is tried again."""
+    fates = itertools.chain([Fate.ANSWER_LOST], itertools.repeat(Fate.REQUEST_LOST))
+    proxy.fate = lambda api: next(fates) if api == PRODUCE else Fate.PASSED
+
+
+def content(settings: KafkaSettings, topic: str) -> list[bytes | None]:
+    return [record.value() for record in records(settings, [TopicPartition(topic, 0, BEGINNING)])]
+
+
+def test_what_follows_an_abort_is_not_taken_for_what_it_dropped(network: Network, topic: str) -> None:
+    stack, proxy = network
+    settings = victim(stack.settings.kafka)
+    outbox = Outbox(settings, topic)
+    member = consumer(settings, topic)
+
+    def is_committed(value: bytes) -> bool:
+        outbox.begin()
+        outbox.send(topic, value, None)
+        return outbox.is_sent(lambda: False) and outbox.commit([], member.consumer_group_metadata())
+
+    assert is_committed(b"before")
+    outbox.begin()
+    outbox.send(topic, b"dropped", None)
+    once_answer_lost(proxy)
+    outbox.flush()
+    assert proxy.lost[PRODUCE, Fate.ANSWER_LOST] == 1
+    outbox.abort()
+    proxy.heal()
+    assert is_committed(b"after")
+    member.close()
+    assert content(stack.settings.kafka, topic) == [b"before", b"after"]
+
+
+@pytest.mark.timeout(400)
+def test_brokers_whose_answers_are_lost_deliver_everything_once(network: Network, tmp_path: Path) -> None:
+    stack, proxy = network
+    trial = Trial(seconds=30.0, rate=150.0, processes=2, shards=1)
+    result = Result.of(trial)
+    with Run(stack, trial, tmp_path, faults=Faults(abort_every=20), proxy=proxy) as run:
+        run.start(on_a_whole_log=True)
+        run.go_on(trial.seconds, kinds=NETWORK_KINDS)
+        run.go_on_until(lambda: run.director.counts[NETWORK_KINDS[0]] > 3, PATIENCE_SECONDS, NETWORK_KINDS)
+        findings = run.finish(result)
+    print(result, proxy.lost)
+    assert findings.is_clean, findings
+    assert not result.trouble and not result.stops, result
+    assert result.aborts > 0
+
+
+@pytest.mark.timeout(400)
+@pytest.mark.parametrize("broken", ["", "numbers"])
+def test_a_broker_that_goes_on_with_disordered_numbers_is_found_out(
+    network: Network, tmp_path: Path, broken: str
+) -> None:
+    stack, proxy = network
+    trial = Trial(rate=150.0, processes=1, shards=1, seed=2)
+    with Run(stack, trial, tmp_path, faults=Faults(abort_every=2), broken=broken, proxy=proxy) as run:
+        run.start(on_a_whole_log=True)
+        for _ in range(_TIMES):
+            until_abort = UntilAbort()
+            proxy.fate = until_abort
+            run.go_on_until(lambda until=until_abort: until.is_over, PATIENCE_SECONDS)  # type: ignore[misc]
+            proxy.heal()
+            run.go_on(1.0)
+        findings = run.finish(Result.of(trial))
+    assert findings.lost if broken else findings.is_clean, findings
+
+
+class UntilAbort:
+    """Kafka has some records of a transaction, without its answer, and gets no more before that one ends."""
+
+    def __init__(self) -> None:
+        self.is_over = False
+        self._has_lost = False
+
+    def __call__(self, api: int) -> Fate:
+        if api == END_TXN and self._has_lost:
+            self.is_over = True
+        if api != PRODUCE or self.is_over:
+            return Fate.PASSED
+        fate = Fate.REQUEST_LOST if self._has_lost else Fate.ANSWER_LOST
+        self._has_lost = True
+        return fate
