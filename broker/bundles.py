@@ -69,8 +69,8 @@ class Bundles:
     def send(self, records: Sequence[Record], are_there: Callable[[], bool] = _never) -> None:
         """All of them are there when this returns, and nothing of them if it raises one of these.
 
-        A transaction that failed, or that Kafka has ended for its time, is tried again by a new client. It may also have
-        been committed without an answer, and somebody else have begun then: who wants to rule that out tells by
+        A transaction that failed, or that Kafka has ended for its time, is tried again by a new client. It may also
+        have been committed without an answer, and somebody else have begun then: who wants to rule that out tells by
         `are_there`, which is asked when nobody else can commit any more.
 
         ConflictError if somebody else has begun, UnreachableError if Kafka takes none, or if nobody knows whether they

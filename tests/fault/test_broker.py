@@ -45,7 +45,7 @@ def test_processes_that_are_killed_and_frozen_deliver_everything_once(stack: Loc
     trial = Trial(seconds=15.0, rate=150.0, processes=3)
     result = Result.of(trial)
     faults = Faults(abort_every=20, seconds=3.0)
-    with Run(stack, trial, tmp_path, faults=faults) as run:
+    with Run(stack, trial, tmp_path, Manner(faults)) as run:
         told = run.cluster.told
         run.start()
         run.go_on(trial.seconds, kinds=KINDS)
@@ -67,7 +67,7 @@ def test_processes_that_are_killed_and_frozen_deliver_everything_once(stack: Loc
 def test_a_broker_that_lacks_a_part_is_found_out(stack: LocalStack, tmp_path: Path, broken: str) -> None:
     trial = Trial(rate=100.0, processes=2)
     result = Result.of(trial)
-    with Run(stack, trial, tmp_path, faults=Faults(abort_every=10), broken=broken) as run:
+    with Run(stack, trial, tmp_path, Manner(Faults(abort_every=10), broken)) as run:
         run.start(on_a_whole_log=True)
         assert run.go_on_until(
             lambda: run.cluster.told(ABORTED) > 2 and len(run.load.gone) > 60 and len(run.reader.seen) > 100,

@@ -6,15 +6,15 @@ from pathlib import Path
 
 import pytest
 
+from broker_process import Manner
 from chaos_director import NETWORK_KINDS
-from chaos_points import Faults
+from chaos_points import ABORTED, Faults
 from chaos_results import Result, Trial
 from chaos_run import Run
-from kafka_proxy import END_TXN, PRODUCE, Fate, KafkaProxy, proxied, victim
+from kafka_proxy import END_TXN, INIT_PRODUCER_ID, PRODUCE, Fate, KafkaProxy, proxied, victim
 from stacks import KILLED_KAFKAS
 from tamis.admin.local import LocalStack
 from tamis.admin.local.stack import StackOptions
-from tamis.broker.bundles import Bundles, Record
 from tamis.broker.configuration import KafkaSettings
 from tamis.broker.kafka import NewTopic, TopicPartition, admin_client, consumer
 from tamis.broker.outbox import Outbox
@@ -23,7 +23,7 @@ from tamis.broker.reading import BEGINNING, records
 Network = tuple[LocalStack, KafkaProxy]
 PATIENCE_SECONDS = 90.0
 _NUMBERS = itertools.count()
-_TIMES = 4
+_TIMES = 2
 
 
 @pytest.fixture(scope="module")
@@ -77,16 +77,17 @@ def test_what_follows_an_abort_is_not_taken_for_what_it_dropped(network: Network
 @pytest.mark.timeout(400)
 def test_brokers_whose_answers_are_lost_deliver_everything_once(network: Network, tmp_path: Path) -> None:
     stack, proxy = network
-    trial = Trial(seconds=30.0, rate=150.0, processes=2, shards=1)
+    trial = Trial(seconds=20.0, rate=150.0, processes=2, shards=1)
     result = Result.of(trial)
-    with Run(stack, trial, tmp_path, faults=Faults(abort_every=20), proxy=proxy) as run:
+    with Run(stack, trial, tmp_path, Manner(Faults(abort_every=20)), proxy) as run:
         run.start(on_a_whole_log=True)
         run.go_on(trial.seconds, kinds=NETWORK_KINDS)
         run.go_on_until(lambda: run.director.counts[NETWORK_KINDS[0]] > 3, PATIENCE_SECONDS, NETWORK_KINDS)
         findings = run.finish(result)
     print(result, proxy.lost)
     assert findings.is_clean, findings
-    assert not result.trouble and not result.stops, result
+    assert not result.trouble, result
+    assert not result.stops, result
     assert result.aborts > 0
 
 
@@ -97,14 +98,15 @@ def test_a_broker_that_goes_on_with_disordered_numbers_is_found_out(
 ) -> None:
     stack, proxy = network
     trial = Trial(rate=150.0, processes=1, shards=1, seed=2)
-    with Run(stack, trial, tmp_path, faults=Faults(abort_every=2), broken=broken, proxy=proxy) as run:
+    with Run(stack, trial, tmp_path, Manner(Faults(abort_every=2), broken), proxy) as run:
         run.start(on_a_whole_log=True)
+        before = run.cluster.told(ABORTED)
         for _ in range(_TIMES):
-            until_abort = UntilAbort()
-            proxy.fate = until_abort
+            proxy.fate = until_abort = UntilAbort()
             run.go_on_until(lambda until=until_abort: until.is_over, PATIENCE_SECONDS)  # type: ignore[misc]
             proxy.heal()
-            run.go_on(1.0)
+            run.go_on(0.5)
+        assert run.cluster.told(ABORTED) > before, "every abort was Kafka's or the client's own"
         findings = run.finish(Result.of(trial))
     assert findings.lost if broken else findings.is_clean, findings
 
@@ -117,8 +119,7 @@ class UntilAbort:
         self._has_lost = False
 
     def __call__(self, api: int) -> Fate:
-        if api == END_TXN and self._has_lost:
-            self.is_over = True
+        self.is_over |= self._has_lost and api in (END_TXN, INIT_PRODUCER_ID)
         if api != PRODUCE or self.is_over:
             return Fate.PASSED
         fate = Fate.REQUEST_LOST if self._has_lost else Fate.ANSWER_LOST

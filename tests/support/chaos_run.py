@@ -5,6 +5,7 @@ import json
 import random
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from statistics import fmean
 from types import TracebackType
@@ -27,6 +28,7 @@ from whereabouts import whereabouts
 
 FAULTS = Faults(abort_every=50, seconds=30.0)
 SOAK_FAULTS = Faults(abort_every=50)
+_MANNER = Manner(FAULTS)
 KINDS = {
     CHAOS: (*PROCESS_KINDS, *KAFKA_KINDS, *REDIS_KINDS),
     SOAK: ("killed", "frozen", *KAFKA_KINDS, *REDIS_KINDS),
@@ -58,23 +60,22 @@ class Run:
         stack: LocalStack,
         trial: Trial,
         folder: Path,
-        *,
-        faults: Faults = FAULTS,
-        broken: str = "",
+        manner: Manner = _MANNER,
         proxy: KafkaProxy | None = None,
     ) -> None:
+        """All clients reach a Kafka that has a proxy through it."""
         self.trial = trial
         extra = {"max.poll.interval.ms": str(_POLL_INTERVAL_MS)} if trial.seed % 2 == 0 else {}
         kafka = stack.settings.kafka.model_copy(update={"extra": stack.settings.kafka.extra | extra})
         sections = {"broker": bounds(trial.rate), "kafka": kafka, "snapshots": _SNAPSHOTS}
         settings = stack.settings.model_copy(update=sections)
-        self.cluster = Cluster(settings, f"{trial.mode}-{trial.seed}{broken}", folder, trial.shards)
+        self.cluster = Cluster(settings, f"{trial.mode}-{trial.seed}{manner.broken}", folder, trial.shards)
         self.casts = cast_of(self.cluster.layout)
         self.subscribers = [name for cast in self.casts for name in cast.everyone]
         topics = [self.cluster.names.notifications(name) for name in self.subscribers]
         self.reader = Reader(self.cluster.settings, topics)
         self.load = Load(self.cluster, self.casts, trial.rate, trial.seed, self.reader.keys)
-        manner = Manner(faults, broken, str(trial.seed))
+        manner = replace(manner, seed=str(trial.seed))
         self.director = Director(self.cluster, random.Random(trial.seed), manner, stack, proxy)
         self._memory: dict[str, list[tuple[float, int]]] = {}
         self._blocks = contextlib.ExitStack()
@@ -269,7 +270,7 @@ def tried(stack: LocalStack, trial: Trial, folder: Path, tell: Tell, proxy: Kafk
     began = time.monotonic()
     is_rolling = trial.mode == ROLLING
     faults = {CHAOS: FAULTS, SOAK: SOAK_FAULTS, ROLLING: Faults()}[trial.mode]
-    with Run(stack, trial, folder, faults=faults, proxy=proxy) as run:
+    with Run(stack, trial, folder, Manner(faults), proxy) as run:
         if trial.mode == SOAK:
             run.director.spare(range(trial.shards))
         run.start(on_a_whole_log=is_rolling)
