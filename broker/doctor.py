@@ -38,6 +38,7 @@ _CONNECT_SECONDS = 3.0
 _SESSION_SECONDS_MAX = 45.0
 """Kafka's own default."""
 _SKEW_SECONDS_MAX = 2.0
+_SINCE_4_3 = "group.consumer.assignment.interval.ms"
 _NEWEST: OffsetSpec = OffsetSpec.max_timestamp()  # type: ignore[no-untyped-call]
 
 
@@ -101,6 +102,7 @@ class _Doctor:
     def server_settings(self) -> Iterator[Symptom]:
         nodes = node_ids(self._admin)
         config = self._server_config(nodes[0])
+        yield from _version(config)
         yield from _session(config)
         yield _open_transactions(config)
         replicas = replicas_for(len(nodes))
@@ -270,6 +272,16 @@ class _Doctor:
         resource = ConfigResource(ResourceType.BROKER, str(node))
         found = self._admin.describe_configs([resource], request_timeout=self._seconds)[resource].result()
         return {name: entry.value or "" for name, entry in found.items()}
+
+
+def _version(config: Mapping[str, str]) -> Iterator[Symptom]:
+    """Kafka does not tell it; but a newer one has more settings."""
+    if _SINCE_4_3 in config:
+        yield Symptom(
+            *("kafka", "version", Status.WARN, "4.3.0 or newer", "4.0 to 4.2, or one in which KAFKA-20734 is mended"),
+            "4.3.0 and 4.3.1 may lose what was committed to a partition whose leader has just gone (docs/broker.md). "
+            "Use Kafka 4.2, or ask whoever runs it whether this one is mended.",
+        )
 
 
 def _session(config: Mapping[str, str]) -> Iterator[Symptom]:

@@ -1,6 +1,6 @@
 """Write `kafka_jars.txt` anew: the jars that a version of Kafka's server needs, with their digests.
 
-For maintainers: python -m tamis.admin.local.lock_jars 4.3.1
+For maintainers: python -m tamis.admin.local.lock_jars 4.2.2
 """
 
 import hashlib

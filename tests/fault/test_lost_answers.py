@@ -23,7 +23,9 @@ from tamis.broker.reading import BEGINNING, records
 Network = tuple[LocalStack, KafkaProxy]
 PATIENCE_SECONDS = 90.0
 _NUMBERS = itertools.count()
-_TIMES = 2
+_TRIES = 20
+_MET = 3
+"""So many transactions that wait for an answer are to be aborted, and not ended by their time-out."""
 
 
 @pytest.fixture(scope="module")
@@ -100,13 +102,17 @@ def test_a_broker_that_goes_on_with_disordered_numbers_is_found_out(
     trial = Trial(rate=150.0, processes=1, shards=1, seed=2)
     with Run(stack, trial, tmp_path, Manner(Faults(abort_every=2), broken), proxy) as run:
         run.start(on_a_whole_log=True)
-        before = run.cluster.told(ABORTED)
-        for _ in range(_TIMES):
+        met = 0
+        for _ in range(_TRIES):
+            before = run.cluster.told(ABORTED)
             proxy.fate = until_abort = UntilAbort()
             run.go_on_until(lambda until=until_abort: until.is_over, PATIENCE_SECONDS)  # type: ignore[misc]
             proxy.heal()
             run.go_on(0.5)
-        assert run.cluster.told(ABORTED) > before, "every abort was Kafka's or the client's own"
+            met += run.cluster.told(ABORTED) > before
+            if met == _MET:
+                break
+        assert met == _MET, "nearly every abort was Kafka's or the client's own"
         findings = run.finish(Result.of(trial))
     assert findings.lost if broken else findings.is_clean, findings
 
