@@ -63,6 +63,22 @@ def test_processes_that_are_killed_and_frozen_deliver_everything_once(stack: Loc
 
 
 @pytest.mark.timeout(300)
+def test_processes_that_die_while_they_start_leave_nothing_wrong_behind(stack: LocalStack, tmp_path: Path) -> None:
+    """No snapshot that claims more than was read, no place to start from that was never reached."""
+    kinds = ("killed at start",)
+    trial = Trial(seconds=5.0, rate=100.0, processes=1, shards=1, seed=3)
+    result = Result.of(trial)
+    with Run(stack, trial, tmp_path, Manner()) as run:
+        run.start()
+        run.go_on(trial.seconds, kinds=kinds)
+        run.go_on_until(lambda: run.director.places["0-0"].begun > 8, PATIENCE_SECONDS, kinds)
+        findings = run.finish(result)
+    assert findings.is_clean, findings
+    assert result.restored > 0, "every start was from the log"
+    assert run.director.stops == {}
+
+
+@pytest.mark.timeout(300)
 @pytest.mark.parametrize("broken", ["rewind", "barrier", "transactions"])
 def test_a_broker_that_lacks_a_part_is_found_out(stack: LocalStack, tmp_path: Path, broken: str) -> None:
     trial = Trial(rate=100.0, processes=2)

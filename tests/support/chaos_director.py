@@ -32,6 +32,9 @@ _FREEZES = (*(0.2, 0.2, 0.2, 1.2, 1.2, 1.2), *(1.2 * SESSION_SECONDS, 1.2 * SESS
 _AGAIN_SECONDS = 0.5
 _TWIN_SECONDS = 30.0
 _ROLLING_SECONDS = 2.0
+_STILLBORN_MAX = 3
+_STARTING_SECONDS = (0.3, 2.5)
+"""Within these a process imports what it needs, reads a snapshot and the log, and becomes a member of its group."""
 _SCALED_TO = (1, 3)
 _SCALED_SECONDS = 5.0
 _TAIL_BYTES = 20_000
@@ -41,7 +44,7 @@ _SLOT = "slot"
 _WAITED_FOR = "UnreachableError"
 """What a process may end with that starts while Kafka is away."""
 
-PROCESS_KINDS = ("killed", "killed", "frozen", "frozen", "rolled", "scaled", "twinned")
+PROCESS_KINDS = ("killed", "killed", "killed at start", "frozen", "frozen", "rolled", "scaled", "twinned")
 KAFKA_KINDS = ("kafka killed", "kafka restarted", "kafka paused")
 REDIS_KINDS = ("redis emptied", "redis silent", "redis damaged")
 NETWORK_KINDS = ("answers lost", "answers lost")
@@ -60,6 +63,8 @@ class Place:
     begun: int = 0
     began_at: float = 0.0
     start_at: float = 0.0
+    stillborn: int = 0
+    """How many of the next ones are killed before they are at work."""
     thaw_at: float | None = None
     twin: subprocess.Popen[bytes] | None = None
     """A second process of the same slot, as if on another machine."""
@@ -93,6 +98,7 @@ class Director:
         """Slots."""
         self.kinds: dict[str, Callable[[], bool]] = {
             "killed": self._kill,
+            "killed at start": self._kill_at_start,
             "frozen": self._freeze,
             "rolled": self._roll,
             "scaled": self._scale,
@@ -166,6 +172,7 @@ class Director:
         for shard, count in enumerate(self._base):
             self._scale_to(shard, count)
         for place in self.places.values():
+            place.stillborn = 0
             place.start_at = place.twin_until = 0.0
             if place.thaw_at is not None:
                 place.thaw_at = 0.0
@@ -225,6 +232,9 @@ class Director:
     def _begin(self, place: Place, now: float) -> None:
         place.host, place.began_at, place.start_at = "", now, now + _AGAIN_SECONDS
         self.cluster.start(place.slot, place.shard, self._next_manner(place))
+        if place.stillborn:
+            place.stillborn -= 1
+            self.later(self.chance.uniform(*_STARTING_SECONDS), self.cluster.processes[place.slot].kill)
 
     def _next_manner(self, place: Place) -> Manner:
         place.begun += 1
@@ -252,6 +262,15 @@ class Director:
         self.cluster.processes[place.slot].kill()
         pause = self.chance.choice((0.0, self.chance.uniform(0.0, 1.2 * SESSION_SECONDS)))
         place.start_at = time.monotonic() + pause
+        return True
+
+    def _kill_at_start(self) -> bool:
+        """And those that follow, too, before they know all subscriptions, or have told anybody that they are there."""
+        place = self._one_at_work(self.spared)
+        if place is None:
+            return False
+        self.cluster.processes[place.slot].kill()
+        place.start_at, place.stillborn = 0.0, self.chance.randint(1, _STILLBORN_MAX)
         return True
 
     def _freeze(self) -> bool:

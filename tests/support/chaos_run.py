@@ -208,7 +208,7 @@ class Run:
         result.memory = {slot: weighed(found, self.trial.seconds) for slot, found in self._memory.items()}
         result.done = dict(director.counts)
         result.stops = dict(director.stops)
-        result.kills = told(KILLED) + director.counts["killed"]
+        result.kills = told(KILLED) + director.counts["killed"] + director.counts["killed at start"]
         result.kills_inside = sum(told(f"{KILLED} {at}") for at in OPEN)
         result.pauses = told(FROZEN) + director.counts["frozen"]
         result.aborts = told(ABORTED)
