@@ -88,7 +88,7 @@ class Bundles:
                 if time.monotonic() - self._began < TRANSACTION_SECONDS:
                     raise ConflictError(f"Somebody else has begun to send as {self._name}, and goes on.") from error
                 _LOG.warning("a transaction of %d records took too long, and is tried again: %s", len(records), error)
-            # Not the one before: it may have dropped what Kafka has (`transactions.is_answered`).
+            # Not the one before: what it dropped in the abort may be in Kafka (docs/decisions/007).
             self._client = self._new_client()
             if are_there():
                 return

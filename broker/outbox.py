@@ -6,6 +6,7 @@ the rest again: one topic that cannot be written to would else fail every transa
 
 import time
 from collections.abc import Callable
+from contextlib import suppress
 
 from tamis.broker.configuration import KafkaSettings
 from tamis.broker.errors import BrokerError
@@ -19,12 +20,13 @@ from tamis.broker.kafka import (
     called,
     producer,
 )
-from tamis.broker.transactions import RebuildError, is_answered, refuse_if_replaced, transact
+from tamis.broker.transactions import BUDGET_SECONDS, RebuildError, refuse_if_replaced, transact
 
 Headers = list[tuple[str, str | bytes | None]]
 _CALL_SECONDS = 10.0
 _FULL_SECONDS = 30.0
 _FLUSH_SECONDS = 2.0
+_ABORT_SECONDS = 1.0
 _LOOK_SECONDS = 0.25
 _STALL_SECONDS = 1.0
 """For so long nothing is acknowledged before it is asked why: what Kafka takes it takes in a fraction of that."""
@@ -39,8 +41,6 @@ class Outbox:
 
     def __init__(self, settings: KafkaSettings, transactional_id: str) -> None:
         """Ends what a predecessor of this name left open; only then can it be told where its group stands."""
-        self.failures: dict[str, KafkaError] = {}
-        """By topic, what was said of a record of this transaction that will not be taken; of several, the first."""
         self._settings = settings
         self._transactional_id = transactional_id
         self._producer = self._new_producer()
@@ -94,23 +94,25 @@ class Outbox:
     def commit(self, offsets: list[TopicPartition], group: object) -> bool:
         """Whether all that was sent is there now, with the offsets. Else it is to be aborted."""
         return self._decided(
-            transact, self._producer.send_offsets_to_transaction, offsets, group, _CALL_SECONDS
-        ) and self._decided(transact, self._producer.commit_transaction, _CALL_SECONDS)
+            self._producer.send_offsets_to_transaction, offsets, group, _CALL_SECONDS
+        ) and self._decided(self._producer.commit_transaction, _CALL_SECONDS)
 
     def abort(self) -> None:
-        """Nothing of what was sent will be seen."""
-        if self.failures or not self._decided(is_answered, self._producer, _FLUSH_SECONDS):
-            self.renew()
-        elif not self._decided(transact, self._producer.abort_transaction, _CALL_SECONDS):
-            raise RebuildError("a transaction could not be aborted")
+        """Nothing of what was sent will be seen.
 
-    def renew(self) -> None:
-        """Abort by a new producer: what was refused, or is under way, has left the old one's numbers in disorder."""
+        By a new producer: the old one would give the sequence numbers of what it drops to what comes next, which Kafka
+        would take for the same, and drop too. The old one is asked all the same, since it is told if another process
+        has this name: the new one would take it back.
+        """
+        with suppress(RebuildError):
+            self._decided(self._producer.abort_transaction, _ABORT_SECONDS, seconds=_ABORT_SECONDS)
         self._producer = self._new_producer()
 
     def _new_producer(self) -> Producer:
         """Ready for a transaction. What it has to say of records counts until another one has its place."""
-        failures = self.failures = {}
+        failures: dict[str, KafkaError] = {}
+        self.failures = failures
+        """By topic, what was said of a record of this transaction that will not be taken; of several, the first."""
 
         def failed(error: KafkaError, message: Message) -> None:
             failures.setdefault(message.topic() or "", error)
@@ -120,9 +122,9 @@ class Outbox:
         transact(made.init_transactions, _CALL_SECONDS)
         return made
 
-    def _decided(self, ask: Callable[..., bool], *arguments: object) -> bool:
+    def _decided(self, operation: Callable[..., object], *arguments: object, seconds: float = BUDGET_SECONDS) -> bool:
         try:
-            return ask(*arguments)
+            return transact(operation, *arguments, seconds=seconds)
         except RebuildError as error:
             if error.error is not None:
                 refuse_if_replaced(error.error, self._began)

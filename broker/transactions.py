@@ -26,7 +26,7 @@ from tamis.broker.kafka import (
 )
 
 _LOG = logging.getLogger(__name__)
-_BUDGET_SECONDS = 30.0
+BUDGET_SECONDS = 30.0
 _PAUSE_SECONDS = 0.01
 
 
@@ -99,23 +99,7 @@ def begin_transactions(client: Producer, seconds: float) -> None:
         raise UnreachableError(f"Kafka began no transaction: {error}.") from error
 
 
-def is_answered(client: Producer, seconds: float) -> bool:
-    """Whether Kafka has answered for all that a producer was given, waiting so long; to be asked before an abort.
-
-    If it has not, its producer must not be used again. The client drops what it was about to send once more, and gives
-    its sequence numbers to what comes next. Kafka, which may have had it the first time, would take that for a
-    repetition: it would acknowledge it, and keep nothing.
-    """
-    left = 0
-
-    def flush() -> None:
-        nonlocal left
-        left = client.flush(seconds)
-
-    return transact(flush) and left == 0
-
-
-def transact(operation: Callable[..., object], *args: object, seconds: float = _BUDGET_SECONDS) -> bool:
+def transact(operation: Callable[..., object], *args: object, seconds: float = BUDGET_SECONDS) -> bool:
     """Make a call of a transactional producer until it is decided: True if it is done, False if an abort is needed.
 
     RebuildError if the producer is not to be used again; a BrokerError if the process is to stop. A commit whose

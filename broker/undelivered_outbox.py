@@ -20,14 +20,12 @@ from tamis.broker.kafka import (
     Properties,
     producer,
 )
-from tamis.broker.transactions import RebuildError, is_answered, last_word, transact
+from tamis.broker.transactions import RebuildError, last_word, transact
 from tamis.broker.undelivered_ready import Ready
 from tamis.codecs.headers import RETRIED, SETTLED, WaitingPlace
 
 _CALL_SECONDS = 10.0
 _FLUSH_SECONDS = 2.0
-_FAILED_SECONDS = 0.1
-"""Where Kafka has said why: the client sends nothing more of it."""
 _MARKERS_SECONDS = 0.003
 """After a commit its markers are still being written; a transaction that begins earlier waits for longer than this."""
 _ROOM_SECONDS = 0.1
@@ -36,9 +34,8 @@ _PROPERTIES: Properties = {
     "delivery.report.only.error": True,  # what is acknowledged costs no call into Python
 }
 # The client's own errors have no other names.
-_ABOUT_ALL = frozenset(
-    {KafkaError._PURGE_QUEUE, KafkaError._PURGE_INFLIGHT, KafkaError._STATE, KafkaError._FATAL}  # noqa: SLF001
-)
+_DROPPED = frozenset({KafkaError._PURGE_QUEUE, KafkaError._PURGE_INFLIGHT})  # noqa: SLF001
+_ABOUT_ALL = _DROPPED | {KafkaError._STATE, KafkaError._FATAL}  # noqa: SLF001
 """What is said to every record of a transaction that fails."""
 
 
@@ -64,7 +61,10 @@ class RetryOutbox:
         self.is_committing = False
         """True after a RebuildError: nobody knows whether the last transaction is committed."""
         self._own_error: KafkaError | None = None
-        self._decided(transact, self._producer.init_transactions, _CALL_SECONDS)
+        self._has_dropped = False
+        """Records whose numbers it would give to others (docs/decisions/007). A new producer could go on; but it would
+        end whoever has begun meanwhile, and not know what that one has sent."""
+        self._decided(self._producer.init_transactions, _CALL_SECONDS)
 
     def is_committed(self, batch: Sequence[Ready]) -> bool:
         """Send these. If that fails nothing of it will be seen, and `refused` may tell why.
@@ -72,9 +72,10 @@ class RetryOutbox:
         ConflictError if another retrier has begun, RebuildError if this outbox is of no more use.
         """
         self.refused.clear()
+        self._has_dropped = False
         time.sleep(max(0.0, self._ended + _MARKERS_SECONDS - time.monotonic()))
         self._began = time.monotonic()
-        self._decided(transact, self._producer.begin_transaction)
+        self._decided(self._producer.begin_transaction)
         try:
             done = all(map(self._is_taken, batch)) and self._is_decided()
         except BaseException:  # a second Ctrl-C too: what stays open would hide what others write to the same topics
@@ -103,6 +104,7 @@ class RetryOutbox:
         def told(error: KafkaError | None, _message: object) -> None:
             if error is None:  # not reported, but the client's types say that it may be
                 return
+            self._has_dropped |= error.code() in _DROPPED
             if record.topic == self._topic:
                 self._own_error = error
             else:
@@ -115,32 +117,33 @@ class RetryOutbox:
                     record.topic, record.value, record.key, record.partition, on_delivery=told, headers=headers
                 )
             except BufferError:
-                self._decided(transact, self._producer.poll, _ROOM_SECONDS)
+                self._decided(self._producer.poll, _ROOM_SECONDS)
             else:
                 return
 
     def _is_decided(self) -> bool:
         self.is_committing = True
-        done = self._decided(transact, self._producer.commit_transaction, _CALL_SECONDS)
+        done = self._decided(self._producer.commit_transaction, _CALL_SECONDS)
         self.is_committing = False
         return done
 
     def _abort(self) -> None:
-        is_done = self._decided(is_answered, self._producer, _FAILED_SECONDS if self.refused else _FLUSH_SECONDS)
+        self._decided(self._producer.flush, _FLUSH_SECONDS)
+        has_dropped = self._has_dropped or len(self._producer) > 0
         if self._own_error is not None and self._own_error.code() in TOPIC_FORBIDDEN:
             raise last_word(self._own_error)
-        if not is_done:  # another producer may begin only where what others have sent since is read
-            raise RebuildError("Kafka has not answered for all that was sent")
-        if not self._decided(transact, self._producer.abort_transaction, _CALL_SECONDS):
+        if not self._decided(self._producer.abort_transaction, _CALL_SECONDS):
             raise RebuildError("a transaction could not be aborted")
+        if has_dropped:
+            raise RebuildError("the client dropped records that Kafka may have")
 
     def _note(self, ready: Ready, error: KafkaError) -> None:
         if error.code() not in _ABOUT_ALL:
             self.refused[ready.place] = error
 
-    def _decided(self, ask: Callable[..., bool], *arguments: object) -> bool:
+    def _decided(self, operation: Callable[..., object], *arguments: object) -> bool:
         try:
-            return ask(*arguments)
+            return transact(operation, *arguments)
         except RebuildError as error:
             is_young = time.monotonic() - self._began < TRANSACTION_SECONDS
             if error.error is not None and error.error.code() in FENCED and is_young:

@@ -129,6 +129,7 @@ class _Retrier:
         settled = stretch.settled()
         self._count([ready for ready in self._doubtful if ready.place in settled])
         self._doubtful = ()
+        self._vain = 0
         self._report.left.clear()
         targets = self._targets
         targets.forget()

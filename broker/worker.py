@@ -273,10 +273,8 @@ class Worker:
             if not outbox.failures or not is_hopeless():
                 raise
         self._meters.failed_to_commit("undeliverable" if is_blamed else "commit")
-        if is_blamed:
-            outbox.renew()
-        else:
-            outbox.abort()
+        outbox.abort()
+        if not is_blamed:
             time.sleep(self._pace.failed(shipment.step.done))
         return False
 

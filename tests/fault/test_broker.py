@@ -14,7 +14,7 @@ import pytest
 
 from broker_cluster import Cluster, Reader
 from broker_process import Manner
-from chaos_director import PROCESS_KINDS, REDIS_KINDS
+from chaos_director import PROCESS_KINDS, REDIS_KINDS, TOPIC_KINDS
 from chaos_points import ABORTED, KILLED, OPEN, Faults
 from chaos_results import Result, Trial
 from chaos_run import Run
@@ -31,7 +31,7 @@ from tamis.codecs.notification import Notification
 from tamis.codecs.subscription import Subscription
 
 PATIENCE_SECONDS = 90.0
-KINDS = (*PROCESS_KINDS, *REDIS_KINDS)
+KINDS = (*PROCESS_KINDS, *REDIS_KINDS, *TOPIC_KINDS)
 
 
 @pytest.fixture(scope="module")
@@ -75,6 +75,20 @@ def test_processes_that_die_while_they_start_leave_nothing_wrong_behind(stack: L
         findings = run.finish(result)
     assert findings.is_clean, findings
     assert result.restored > 0, "every start was from the log"
+    assert run.director.stops == {}
+
+
+@pytest.mark.timeout(300)
+def test_what_a_topic_does_not_take_for_a_while_is_kept_and_nothing_else(stack: LocalStack, tmp_path: Path) -> None:
+    trial = Trial(seconds=10.0, rate=100.0, processes=2, shards=1, seed=4)
+    result = Result.of(trial)
+    with Run(stack, trial, tmp_path, Manner(Faults(abort_every=20))) as run:
+        run.start()
+        run.go_on(trial.seconds, kinds=TOPIC_KINDS)
+        run.go_on_until(lambda: run.cluster.told("takes no more than") > 0, PATIENCE_SECONDS, TOPIC_KINDS)
+        findings = run.finish(result)
+    assert findings.is_clean, findings
+    assert 0 < findings.undelivered < findings.delivered, findings
     assert run.director.stops == {}
 
 

@@ -16,6 +16,7 @@ from stacks import KILLED_KAFKAS
 from tamis.admin.local import LocalStack
 from tamis.admin.local.stack import StackOptions
 from tamis.broker.configuration import KafkaSettings
+from tamis.broker.errors import ConflictError
 from tamis.broker.kafka import NewTopic, TopicPartition, admin_client, consumer
 from tamis.broker.outbox import Outbox
 from tamis.broker.reading import BEGINNING, records
@@ -74,6 +75,23 @@ def test_what_follows_an_abort_is_not_taken_for_what_it_dropped(network: Network
     assert is_committed(b"after")
     member.close()
     assert content(stack.settings.kafka, topic) == [b"before", b"after"]
+
+
+def test_whose_name_was_taken_does_not_take_it_back(network: Network, topic: str) -> None:
+    settings = network[0].settings.kafka
+    member = consumer(settings, topic)
+    older = Outbox(settings, topic)
+    older.begin()
+    older.send(topic, b"older", None)
+    older.flush()
+    newer = Outbox(settings, topic)
+    with pytest.raises(ConflictError, match="Another process has taken this slot"):
+        older.abort()
+    newer.begin()
+    newer.send(topic, b"newer", None)
+    assert newer.commit([], member.consumer_group_metadata())
+    member.close()
+    assert content(settings, topic) == [b"newer"]
 
 
 @pytest.mark.timeout(400)

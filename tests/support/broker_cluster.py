@@ -36,7 +36,7 @@ from tamis.broker.partitions import partition_of
 from tamis.broker.reading import BEGINNING, partitions_of, records
 from tamis.broker.topics import Wanted, create
 from tamis.codecs.event import Event
-from tamis.codecs.headers import ID, VIEW
+from tamis.codecs.headers import ID, KEY, VIEW
 from tamis.codecs.subscription import Subscription
 from tamis.codecs.undelivered import Undelivered
 
@@ -283,8 +283,8 @@ class Reader:
             return  # what a broker that went away has to say
         topic, _ = place_of(message)
         headers, value, key = dict(headers_of(message)), message.value() or b"", message.key()
-        self.keys.add(key or b"")
         is_undelivered = topic == self._undelivered
+        self.keys.add((headers.get(KEY) if is_undelivered else key) or b"")
         if is_undelivered and not value:
             return  # what waited was sent after all
         if is_undelivered:

@@ -7,9 +7,10 @@ from collections.abc import Callable
 from typing import Any
 from unittest.mock import patch
 
-from tamis.broker import kafka, outbox
+from tamis.broker import kafka
 from tamis.broker.event_source import EventSource
 from tamis.broker.kafka import Consumer, Producer, TopicPartition
+from tamis.broker.outbox import Outbox
 from tamis.broker.subscription_log import SubscriptionLog
 from tamis.broker.transactions import transact
 from tamis.codecs.view import View
@@ -94,8 +95,14 @@ def break_start() -> None:
 
 
 def break_numbers() -> None:
-    """After every abort it goes on with the same producer, though Kafka has not answered for all that was sent."""
-    patch.object(outbox, "is_answered", lambda client, seconds: transact(client.flush, seconds)).start()
+    """After an abort it goes on with the same producer."""
+
+    def abort(outbox: Outbox) -> None:
+        client = outbox._producer
+        transact(client.flush, 2.0)
+        transact(client.abort_transaction, 10.0)
+
+    patch.object(Outbox, "abort", abort).start()
 
 
 BROKEN: dict[str, Callable[[], None]] = {

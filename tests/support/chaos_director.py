@@ -21,6 +21,7 @@ from broker_process import Manner
 from chaos_kafka import KafkaFaults
 from chaos_network import NetworkFaults
 from chaos_redis import RedisFaults
+from chaos_topics import TopicFaults
 from kafka_proxy import KafkaProxy
 from tamis.admin.local import LocalStack
 
@@ -48,6 +49,7 @@ PROCESS_KINDS = ("killed", "killed", "killed at start", "frozen", "frozen", "rol
 KAFKA_KINDS = ("kafka killed", "kafka restarted", "kafka paused")
 REDIS_KINDS = ("redis emptied", "redis silent", "redis damaged")
 NETWORK_KINDS = ("answers lost", "answers lost")
+TOPIC_KINDS = ("topic narrowed",)
 """What may be done, each as often as it is named: keys of `Director.kinds`."""
 
 
@@ -82,6 +84,8 @@ class Director:
     """Whose Kafka brokers and Redis may be touched."""
     proxy: KafkaProxy | None = None
     """Between processes and Kafka, if there is one."""
+    topics: Sequence[str] = ()
+    """Of subscribers."""
     counts: Counter[str] = field(default_factory=Counter[str])
     """What was done, by kind."""
     stops: Counter[str] = field(default_factory=Counter[str])
@@ -119,6 +123,9 @@ class Director:
                 "redis silent": redis.silence,
                 "redis damaged": redis.damage,
             }
+        if self.topics:
+            topics = TopicFaults(self.cluster.settings.kafka, self.topics, self.chance, self.later)
+            self.kinds["topic narrowed"] = topics.narrow
         if self.proxy is not None:
             self.kinds["answers lost"] = NetworkFaults(self.proxy, self.chance, self.later).lose_answers
 

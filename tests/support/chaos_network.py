@@ -2,9 +2,9 @@
 
 import itertools
 import random
-from collections.abc import Callable
 from dataclasses import dataclass
 
+from chaos_kafka import Later
 from kafka_proxy import (
     ADD_OFFSETS_TO_TXN,
     ADD_PARTITIONS_TO_TXN,
@@ -18,14 +18,11 @@ from kafka_proxy import (
     KafkaProxy,
 )
 
-Later = Callable[[float, Callable[[], None]], None]
-"""Is given in how many seconds something is to be done."""
 _KINDS = (
     *(PRODUCE, PRODUCE, ADD_PARTITIONS_TO_TXN, ADD_OFFSETS_TO_TXN, TXN_OFFSET_COMMIT, END_TXN, END_TXN),
     *(INIT_PRODUCER_ID, OFFSET_FETCH, CONSUMER_GROUP_HEARTBEAT),
 )
-_SECONDS = (0.0, 0.5, 3.0)
-"""How long requests are lost behind the first lost answers: longer, too, than is waited before an abort."""
+_SECONDS = (0.5, 2.0, 5.0)
 _ANSWERS_MAX = 3
 
 
@@ -36,13 +33,12 @@ class NetworkFaults:
     later: Later
 
     def lose_answers(self) -> bool:
-        """Of one kind of request: Kafka has carried out the first, and those after them do not come to it."""
+        """Of one kind of request: Kafka carries out the first; those that follow for a while may not come to it."""
         if self.proxy.is_harmful:
             return False
-        kind, answers = self.chance.choice(_KINDS), self.chance.randint(1, _ANSWERS_MAX)
-        seconds = self.chance.choice(_SECONDS)
-        left = [Fate.ANSWER_LOST] * answers
-        fates = itertools.chain(left, itertools.repeat(Fate.REQUEST_LOST if seconds else Fate.PASSED))
+        kind = self.chance.choice(_KINDS)
+        first = [Fate.ANSWER_LOST] * self.chance.randint(1, _ANSWERS_MAX)
+        fates = itertools.chain(first, itertools.repeat(self.chance.choice((Fate.REQUEST_LOST, Fate.PASSED))))
         self.proxy.fate = lambda api: next(fates) if api == kind else Fate.PASSED
-        self.later(seconds + _ANSWERS_MAX, self.proxy.heal)
+        self.later(self.chance.choice(_SECONDS), self.proxy.heal)
         return True

@@ -13,7 +13,7 @@ from typing import Self
 
 from broker_cluster import Cluster, Reader, Seen
 from broker_process import Manner
-from chaos_director import KAFKA_KINDS, NETWORK_KINDS, PROCESS_KINDS, REDIS_KINDS, Director
+from chaos_director import KAFKA_KINDS, NETWORK_KINDS, PROCESS_KINDS, REDIS_KINDS, TOPIC_KINDS, Director
 from chaos_kafka import lost_groups
 from chaos_load import Load, cast_of
 from chaos_log import write_log
@@ -30,8 +30,8 @@ FAULTS = Faults(abort_every=50, seconds=30.0)
 SOAK_FAULTS = Faults(abort_every=50)
 _MANNER = Manner(FAULTS)
 KINDS = {
-    CHAOS: (*PROCESS_KINDS, *KAFKA_KINDS, *REDIS_KINDS),
-    SOAK: ("killed", "frozen", *KAFKA_KINDS, *REDIS_KINDS),
+    CHAOS: (*PROCESS_KINDS, *KAFKA_KINDS, *REDIS_KINDS, *TOPIC_KINDS),
+    SOAK: ("killed", "frozen", *KAFKA_KINDS, *REDIS_KINDS, *TOPIC_KINDS),
 }
 DRAIN_SECONDS = 180.0
 _EVERY_SECONDS = {CHAOS: 6.0, SOAK: 20.0}
@@ -76,7 +76,7 @@ class Run:
         self.reader = Reader(self.cluster.settings, topics)
         self.load = Load(self.cluster, self.casts, trial.rate, trial.seed, self.reader.keys)
         manner = replace(manner, seed=str(trial.seed))
-        self.director = Director(self.cluster, random.Random(trial.seed), manner, stack, proxy)
+        self.director = Director(self.cluster, random.Random(trial.seed), manner, stack, proxy, topics)
         self._memory: dict[str, list[tuple[float, int]]] = {}
         self._blocks = contextlib.ExitStack()
 

@@ -17,6 +17,13 @@ COMPACTED_AT_ONCE = {
 }
 
 
+def alter(admin: AdminClient, topic: str, values: Mapping[str, str], seconds: float = 10.0) -> None:
+    """Brokers hear of it a moment later."""
+    entries = [ConfigEntry(*value, incremental_operation=AlterConfigOpType.SET) for value in values.items()]
+    resource = ConfigResource(ResourceType.TOPIC, topic, incremental_configs=entries)
+    admin.incremental_alter_configs([resource], request_timeout=seconds)[resource].result()
+
+
 @contextmanager
 def altered(admin: AdminClient, topic: str, values: Mapping[str, str]) -> Iterator[None]:
     """In force while this lasts; afterwards they are what they were."""
@@ -25,15 +32,13 @@ def altered(admin: AdminClient, topic: str, values: Mapping[str, str]) -> Iterat
         config = topic_facts(admin, [topic])[topic].config or {}
         return {name: config[name] for name in values}
 
-    def alter(values: Mapping[str, str]) -> None:
-        entries = [ConfigEntry(*value, incremental_operation=AlterConfigOpType.SET) for value in values.items()]
-        resource = ConfigResource(ResourceType.TOPIC, topic, incremental_configs=entries)
-        admin.incremental_alter_configs([resource])[resource].result()
+    def change(values: Mapping[str, str]) -> None:
+        alter(admin, topic, values)
         assert soon(lambda: known() == values)
 
     before = known()
-    alter(values)
+    change(values)
     try:
         yield
     finally:
-        alter(before)
+        change(before)

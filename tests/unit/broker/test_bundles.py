@@ -14,6 +14,7 @@ from tamis.codecs.headers import WaitingPlace
 
 SETTINGS = KafkaSettings(bootstrap_servers="127.0.0.1:1")
 RECORDS = [Record("t", 0, None, b"1"), Record("t", 0, None, b"2")]
+ABORTABLE = KafkaError(KafkaError._INCONSISTENT, "records failed", txn_requires_abort=True)
 FENCED = KafkaError(KafkaError._FENCED, "fenced", fatal=True)
 MIB = 1 << 20
 
@@ -26,6 +27,8 @@ class Kafka:
         self.now = time.monotonic()
         self.clients = 0
         self.fails_in_produce = False
+        self.unlucky = 0
+        """How many of the next transactions are to be aborted."""
         self.committed: list[bytes] = []
 
     def client(self, *_: object) -> "Client":
@@ -51,6 +54,9 @@ class Client:
         self._sent.append(value)
 
     def commit_transaction(self, _seconds: float) -> None:
+        if self._kafka.unlucky:
+            self._kafka.unlucky -= 1
+            raise KafkaException(ABORTABLE)
         if self._is_ended():
             raise KafkaException(FENCED)
         self._kafka.committed += self._sent
@@ -86,6 +92,14 @@ def test_what_took_too_long_is_sent_by_a_new_client(
     begun(kafka).send(RECORDS)
     assert kafka.committed == [b"1", b"2"]
     assert kafka.clients == 2
+
+
+def test_what_was_aborted_is_sent_by_a_new_client(begun: Callable[[Kafka], Bundles]) -> None:
+    """The old one might give its numbers to what comes next."""
+    kafka = Kafka()
+    kafka.unlucky = 2
+    begun(kafka).send(RECORDS)
+    assert (kafka.committed, kafka.clients) == ([b"1", b"2"], 3)
 
 
 def test_what_always_takes_too_long_is_given_up_and_nobody_else_is_named(begun: Callable[[Kafka], Bundles]) -> None:
