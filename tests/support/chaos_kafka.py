@@ -21,8 +21,8 @@ _CALL_SECONDS = 1.0
 def lost_groups(stack: LocalStack) -> str:
     """What Kafka's log says if it could not read its own log of groups and offsets again; empty if it could.
 
-    Kafka 4.3.1 sometimes cannot after it was killed: it then answers no member of any group, until somebody mends that
-    log. Nothing that is built on it can go on.
+    Kafka 4.3.1 sometimes could not after it was killed, and 4.2.2 always could so far: such a one answers no member of
+    any group, until somebody mends that log. Nothing that is built on it can go on.
     """
     for log in sorted((stack.folder / "logs").glob("*.log")):
         for line in log.read_text(errors="replace").splitlines():
