@@ -41,7 +41,7 @@ def main() -> int:
     failed = 0
     for number, trial in enumerate(left, 1):
         title = f"run {number} of {len(left)}, seed {trial.seed}"
-        result = _run(trial, arguments.results.parent / "chaos", title)
+        result = _run(trial, arguments.results.parent / "chaos", title, keeps=arguments.keep)
         append(arguments.results, result)
         failed += result.verdict != CLEAN
         where = f"; logs in {result.logs}" if result.logs else ""
@@ -51,7 +51,7 @@ def main() -> int:
     return int(failed > 0)
 
 
-def _run(trial: Trial, folder: Path, title: str) -> Result:
+def _run(trial: Trial, folder: Path, title: str, *, keeps: bool) -> Result:
     place = folder / f"{trial.mode}-{trial.kafka_brokers}-{trial.seed}-{time.strftime('%Y%m%d-%H%M%S')}"
     place.mkdir(parents=True)
     logging.basicConfig(filename=place / "clients.log", level=logging.INFO, force=True)
@@ -73,7 +73,7 @@ def _run(trial: Trial, folder: Path, title: str) -> Result:
             result = Result.of(trial)
             result.trouble = f"broken off: {type(error).__name__}: {error}"
             result.judge()
-        is_kept = bool(result.findings)
+        is_kept = keeps or bool(result.findings)
         if is_kept:
             result.logs = str(place)
         if result.lost:
@@ -127,6 +127,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--shards", type=int, default=Trial.shards)
     parser.add_argument("--rounds", type=int, default=Trial.rounds, help="of restarts, in the mode rolling")
     parser.add_argument("--results", type=Path, default=Path("build/chaos.ndjson"), help="the file")
+    parser.add_argument("--keep", action="store_true", help="keep the logs of clean runs, too")
     parser.add_argument("--report", action="store_true", help="only print what is in the file, as a table")
     return parser.parse_args()
 
