@@ -10,9 +10,7 @@ from unittest.mock import patch
 from tamis.broker import kafka
 from tamis.broker.event_source import EventSource
 from tamis.broker.kafka import Consumer, Producer, TopicPartition
-from tamis.broker.outbox import Outbox
 from tamis.broker.subscription_log import SubscriptionLog
-from tamis.broker.transactions import transact
 from tamis.codecs.view import View
 
 _LOOK_EVERY = 20
@@ -94,21 +92,9 @@ def break_start() -> None:
     patch.object(EventSource, "_assigned", assigned).start()
 
 
-def break_numbers() -> None:
-    """After an abort it goes on with the same producer."""
-
-    def abort(outbox: Outbox) -> None:
-        client = outbox._producer
-        transact(client.flush, 2.0)
-        transact(client.abort_transaction, 10.0)
-
-    patch.object(Outbox, "abort", abort).start()
-
-
 BROKEN: dict[str, Callable[[], None]] = {
     "rewind": break_rewind,
     "barrier": break_barrier,
     "transactions": break_transactions,
     "start": break_start,
-    "numbers": break_numbers,
 }
