@@ -100,12 +100,18 @@ class Outbox:
     def abort(self) -> None:
         """Nothing of what was sent will be seen.
 
-        By a new producer: the old one would give the sequence numbers of what it drops to what comes next, which Kafka
-        would take for the same, and drop too. The old one is asked all the same, since it is told if another process
-        has this name: the new one would take it back.
+        The old producer is told if another process has this name, where a new one would take the name back.
         """
         with suppress(RebuildError):
             self._decided(self._producer.abort_transaction, _ABORT_SECONDS, seconds=_ABORT_SECONDS)
+        self.renew()
+
+    def renew(self) -> None:
+        """Go on with a new producer, which aborts what the old one has open; that one's own abort may stall for long.
+
+        The old one would give the sequence numbers of what it drops to what comes next, which Kafka would take for the
+        same, and drop too.
+        """
         self._producer = self._new_producer()
 
     def _new_producer(self) -> Producer:

@@ -273,8 +273,10 @@ class Worker:
             if not outbox.failures or not is_hopeless():
                 raise
         self._meters.failed_to_commit("undeliverable" if is_blamed else "commit")
-        outbox.abort()
-        if not is_blamed:
+        if is_blamed:
+            outbox.renew()
+        else:
+            outbox.abort()
             time.sleep(self._pace.failed(shipment.step.done))
         return False
 
