@@ -60,10 +60,34 @@ def lags(settings: Settings, seconds: float = 10.0) -> list[PartitionLag]:
         raise UnreachableError(f"Kafka does not tell how far brokers are: {error.args[0].str()}") from error
 
 
+def matched_up_to(settings: Settings, seconds: float = 10.0) -> dict[Place, int]:
+    """The offset in each event partition before which every shard has matched all, in transactions that are decided."""
+    layout = require_layout(settings, seconds)
+    admin = admin_client(settings.kafka)
+    try:
+        places = places_of(admin, _event_topics(settings, layout), seconds)
+        begins = _begins(admin, layout, places, seconds)
+        committed = [_committed(settings, group, places, seconds) for group in _groups(settings, layout)]
+    except KafkaException as error:
+        raise UnreachableError(f"Kafka does not tell how far brokers are: {error.args[0].str()}") from error
+    return {place: min(_next(of_shard[place], begins.get(place)) for of_shard in committed) for place in places}
+
+
+def _event_topics(settings: Settings, layout: Layout) -> list[str]:
+    return sorted(topic for topic in layout.topics if topic != settings.names.subscriptions)
+
+
+def _groups(settings: Settings, layout: Layout) -> list[str]:
+    return [settings.names.group(layout.number, shard) for shard in range(layout.shards)]
+
+
+def _next(committed: int | None, begin: int | None) -> int:
+    return begin or 0 if committed is None else committed
+
+
 def _lags(settings: Settings, layout: Layout, admin: AdminClient, seconds: float) -> list[PartitionLag]:
-    topics = sorted(topic for topic in layout.topics if topic != settings.names.subscriptions)
-    groups = [settings.names.group(layout.number, shard) for shard in range(layout.shards)]
-    places = places_of(admin, topics, seconds)
+    groups = _groups(settings, layout)
+    places = places_of(admin, _event_topics(settings, layout), seconds)
     committed = {group: _committed(settings, group, places, seconds) for group in groups}
     owned = owners(admin, groups, seconds)
     readable = log_ends(admin, places, seconds, committed=True)
@@ -72,7 +96,7 @@ def _lags(settings: Settings, layout: Layout, admin: AdminClient, seconds: float
     begins = _begins(admin, layout, places, seconds)
     found: list[PartitionLag] = []
     for shard, group in enumerate(groups):
-        nexts = {place: begins.get(place, 0) if at is None else at for place, at in committed[group].items()}
+        nexts = {place: _next(at, begins.get(place)) for place, at in committed[group].items()}
         idle = _without_events(settings, nexts, ends, readable, seconds)
         for place in places:
             end = ends.get(place)

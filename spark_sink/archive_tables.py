@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
 
+    from tamis.spark_sink.settling import Settling
+
 Slice = tuple[str, int]
 """A topic's id and a partition of it: one log, that a topic made anew does not go on."""
 
@@ -131,15 +133,16 @@ class Commit:
     number: int
     nexts: Mapping[Slice, int] | None
     """None in the commit that a term begins with."""
+    settled: Mapping[Slice, int] | None = None
+    """`settling.Settled`; None if notifications are not archived."""
 
     @property
     def text(self) -> str:
         document: dict[str, Any] = {"tamis": _FORMAT, "term": self.term, "number": self.number}
         if self.nexts is not None:
-            by_topic: dict[str, dict[str, int]] = {}
-            for (topic_id, partition), offset in sorted(self.nexts.items()):
-                by_topic.setdefault(topic_id, {})[str(partition)] = offset
-            document["next"] = by_topic
+            document["next"] = _by_topic(self.nexts)
+        if self.settled is not None:
+            document["settled"] = _by_topic(self.settled)
         return json.dumps(document, separators=(",", ":"))
 
     @classmethod
@@ -155,20 +158,30 @@ class Commit:
             raise ArchiveError(
                 f"The archive was written by a newer version of Tamis (format {document['tamis']}). Use that one."
             )
-        nexts: Mapping[str, Mapping[str, int]] | None = document.get("next")
-        if nexts is None:
-            return cls(document["term"], document["number"], None)
-        by_slice = {
-            (topic_id, int(partition)): at for topic_id, of_topic in nexts.items() for partition, at in of_topic.items()
-        }
-        return cls(document["term"], document["number"], by_slice)
+        return cls(
+            document["term"], document["number"], _by_slice(document.get("next")), _by_slice(document.get("settled"))
+        )
+
+
+def _by_topic(offsets: Mapping[Slice, int]) -> dict[str, dict[str, int]]:
+    found: dict[str, dict[str, int]] = {}
+    for (topic_id, partition), offset in sorted(offsets.items()):
+        found.setdefault(topic_id, {})[str(partition)] = offset
+    return found
+
+
+def _by_slice(document: Mapping[str, Mapping[str, int]] | None) -> dict[Slice, int] | None:
+    if document is None:
+        return None
+    return {(topic_id, int(partition)): at for topic_id, some in document.items() for partition, at in some.items()}
 
 
 class Writer:
     """The archive's, for one term: until a newer one begins."""
 
-    def __init__(self, spark: "SparkSession", place: Place) -> None:
-        """Takes the archive over from whoever has it."""
+    def __init__(self, spark: "SparkSession", place: Place, settling: "Settling | None" = None) -> None:
+        """Takes the archive over from whoever has it. `settling` where notifications are archived."""
+        self._settling = settling
         self._spark = spark
         self._place = place
         newest = next(_commits(spark, place), None)
@@ -181,8 +194,15 @@ class Writer:
     def append(self, records: "DataFrame", nexts: Mapping[Slice, int]) -> None:
         """These records, and where each partition goes on: both, or neither."""
         self._number += 1
-        self._write(records, Commit(self.term, self._number, nexts))
+        settled = None if self._settling is None else self._settling.reached(nexts)
+        self._write(records, Commit(self.term, self._number, nexts, settled))
+        if self._settling is not None:
+            self._settling.told = settled
         self._certain = self._number
+
+    def settles_more(self, nexts: Mapping[Slice, int]) -> bool:
+        """Whether a commit would tell that more is settled, even if it had no records."""
+        return self._settling is not None and self._settling.reached(nexts) != self._settling.told
 
     def require_own(self) -> None:
         """OvertakenError if a newer archiver has begun. What was appended since the last such question is then its."""
@@ -216,17 +236,25 @@ def next_offsets(spark: "SparkSession", place: Place) -> dict[Slice, int]:
     return {(row.topic_id, row.partition): row.last + 1 for row in found.collect()}
 
 
-def _commits(spark: "SparkSession", place: Place) -> Iterator[Commit]:
-    """Ours, from the newest on. Between them may be others, of OPTIMIZE or VACUUM."""
+def settled_by(spark: "SparkSession", place: Place, version: int | None = None) -> dict[Slice, int] | None:
+    """By the newest commit that tells it, up to that version of the table; None if none does."""
+    for commit in _commits(spark, place, version):
+        if commit.settled is not None:
+            return dict(commit.settled)
+    return None
+
+
+def _commits(spark: "SparkSession", place: Place, version: int | None = None) -> Iterator[Commit]:
+    """Ours, from the newest on, or from that version. Between them may be others, of OPTIMIZE or VACUUM."""
     from delta.tables import DeltaTable
 
     table = DeltaTable.forPath(spark, place.records)
     told = 0
     for limit in _HISTORY:
-        rows = (table.history() if limit is None else table.history(limit)).select("userMetadata").collect()
+        rows = (table.history() if limit is None else table.history(limit)).select("version", "userMetadata").collect()
         for row in rows[told:]:
             commit = Commit.parse(row.userMetadata)
-            if commit is not None:
+            if commit is not None and (version is None or row.version <= version):
                 yield commit
         if limit is not None and len(rows) < limit:
             return

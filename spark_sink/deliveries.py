@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 
 from tamis.codecs.errors import RecordError
-from tamis.codecs.headers import ID, SETTLED, NotificationId, WaitingPlace
+from tamis.codecs.headers import ID, RETRIED, SETTLED, NotificationId, WaitingPlace
 from tamis.codecs.notification import Notification
 from tamis.codecs.undelivered import Undelivered
 
@@ -24,7 +24,7 @@ DELIVERIES = pa.schema(
         ("subscriber", pa.string()),
         ("names", pa.list_(pa.string())),  # ascending
         ("is_cut", pa.bool_()),  # the names were left out, since there was no room
-        ("at_partition", pa.int32()),  # where the record itself is
+        ("at_partition", pa.int32()),  # among the undelivered: of what waits there, or waited until it was sent
         ("at_offset", pa.int64()),
     ]
 )
@@ -48,9 +48,10 @@ def notified(prefix: str, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Reco
     def row(record: _Record) -> dict[str, Any]:
         subscriber = record.topic.removeprefix(prefix)
         try:
-            return _row(record, subscriber, _names(record.value or b""))
+            waited = WaitingPlace.parse(RETRIED, record.headers[RETRIED]) if RETRIED in record.headers else None
+            return _row(record, subscriber, _names(record.value or b""), waited)
         except RecordError:
-            return _strange(record, subscriber)
+            return _strange(subscriber)
 
     yield from _mapped(batches, row, DELIVERIES)
 
@@ -62,11 +63,12 @@ def undelivered(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         if _settled_by(record) is not None:
             return None
         subscriber = (record.key or b"").decode(errors="backslashreplace")
+        place = WaitingPlace(record.partition, record.offset)
         try:
             it = Undelivered.decode(record.value or b"")
-            return _row(record, subscriber, _names(it.notification))
+            return _row(record, subscriber, _names(it.notification), place)
         except RecordError:
-            return _strange(record, subscriber)
+            return _strange(subscriber, place)
 
     yield from _mapped(batches, row, DELIVERIES)
 
@@ -90,9 +92,9 @@ def _settled_by(record: _Record) -> WaitingPlace | None:
         return None
 
 
-def _row(record: _Record, subscriber: str, names: list[str]) -> dict[str, Any]:
+def _row(record: _Record, subscriber: str, names: list[str], waited: WaitingPlace | None) -> dict[str, Any]:
     event = NotificationId.parse(record.headers.get(ID, b""))
-    return _strange(record, subscriber) | {
+    return _strange(subscriber, waited) | {
         "topic_id": event.topic_id,
         "partition": event.partition,
         "offset": event.offset,
@@ -101,7 +103,7 @@ def _row(record: _Record, subscriber: str, names: list[str]) -> dict[str, Any]:
     }
 
 
-def _strange(record: _Record, subscriber: str) -> dict[str, Any]:
+def _strange(subscriber: str, waited: WaitingPlace | None = None) -> dict[str, Any]:
     """What is there, but is no notification."""
     return {
         "topic_id": None,
@@ -110,8 +112,8 @@ def _strange(record: _Record, subscriber: str) -> dict[str, Any]:
         "subscriber": subscriber,
         "names": [],
         "is_cut": False,
-        "at_partition": record.partition,
-        "at_offset": record.offset,
+        "at_partition": None if waited is None else waited.partition,
+        "at_offset": None if waited is None else waited.offset,
     }
 
 

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING
 
 from tamis.broker.names import Names
 from tamis.spark_sink import deliveries
+from tamis.spark_sink.frames import frame_of
 from tamis.spark_sink.replay_as_delivered import EventPlaces
 from tamis.spark_sink.replay_sources import ReplaySource
+from tamis.spark_sink.settling import Settled
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -46,6 +48,8 @@ class Comparison:
     delivered: int
     differences: Mapping[Difference, int]
     """Notifications; of those that came too often, how many times too often."""
+    uncompared: int = 0
+    """Events whose notifications may still be on their way to what was read."""
 
     @property
     def is_empty(self) -> bool:
@@ -61,28 +65,45 @@ def expected(matches: "DataFrame") -> "DataFrame":
     return named.groupBy(*_KEY).agg(F.sort_array(F.collect_list("name")).alias("names"))
 
 
-def delivered(source: ReplaySource, names: Names) -> "DataFrame":
-    """All that came, or waits in `tamis.undelivered`."""
+def delivered(source: ReplaySource, names: Names, settled: Settled) -> "DataFrame":
+    """All that came, or waits in `tamis.undelivered`.
+
+    One of those is sent after all and noted as that in one transaction, of which only one half may have been read. So a
+    note counts from when both halves are there for certain; and what was sent tells itself what it was.
+    """
     prefix = names.notifications("")
     came = source.notifications(prefix).select(*_RECORD).mapInArrow(partial(deliveries.notified, prefix), _DELIVERIES)
-    kept = source.records([names.undelivered]).select(*_RECORD)
-    settled = kept.mapInArrow(deliveries.settled, _SETTLEMENTS)
-    waiting = kept.mapInArrow(deliveries.undelivered, _DELIVERIES).join(
-        settled, ["at_partition", "at_offset"], "left_anti"
+    kept = source.records([names.undelivered])
+    noted = inside(kept, {place: (0, end - 1) for place, end in settled.items()})
+    sent = (
+        noted.select(*_RECORD)
+        .mapInArrow(deliveries.settled, _SETTLEMENTS)
+        .unionByName(came.where("at_partition is not null").select("at_partition", "at_offset"))
     )
-    return came.unionByName(waiting)
+    waiting = kept.select(*_RECORD).mapInArrow(deliveries.undelivered, _DELIVERIES)
+    return came.unionByName(waiting.join(sent, ["at_partition", "at_offset"], "left_anti"))
+
+
+def comparable(places: EventPlaces, settled: Settled) -> EventPlaces:
+    """The part of it in which all that came can have been read."""
+    ends = {place: min(high, settled.get(place, 0) - 1) for place, (_, high) in places.items()}
+    return {place: (low, ends[place]) for place, (low, _) in places.items() if low <= ends[place]}
+
+
+def inside(rows: "DataFrame", places: EventPlaces) -> "DataFrame":
+    """Those of these places, by the row's topic id, partition and offset."""
+    from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
+
+    bounds = [(topic_id, partition, low, high) for (topic_id, partition), (low, high) in places.items()]
+    schema = "topic_id string, partition int, low bigint, high bigint"
+    bounded = rows.join(F.broadcast(frame_of(rows.sparkSession, bounds, schema)), ["topic_id", "partition"])
+    return bounded.where("offset between low and high").select(*rows.columns)
 
 
 def within(found: "DataFrame", places: EventPlaces, outside: "DataFrame") -> "DataFrame":
     """Of what was delivered, that of events in these places which are not `outside`; and what tells no event."""
-    from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
-
-    rows = [(topic_id, partition, low, high) for (topic_id, partition), (low, high) in places.items()]
-    schema = "topic_id string, partition int, low bigint, high bigint"
-    bounds = found.sparkSession.createDataFrame(rows, schema)
-    bounded = found.join(F.broadcast(bounds), ["topic_id", "partition"])
-    inside = bounded.where("offset between low and high").drop("low", "high").join(outside, list(_EVENT), "left_anti")
-    return inside.select(*found.columns).unionByName(found.where("topic_id is null"))
+    compared = inside(found, places).join(outside, list(_EVENT), "left_anti")
+    return compared.select(*found.columns).unionByName(found.where("topic_id is null"))
 
 
 def differences(should: "DataFrame", came: "DataFrame") -> "DataFrame":
@@ -126,7 +147,7 @@ def differences(should: "DataFrame", came: "DataFrame") -> "DataFrame":
     return summed.withColumn("difference", difference)
 
 
-def compared(found: "DataFrame") -> Comparison:
+def compared(found: "DataFrame", uncompared: int = 0) -> Comparison:
     """What rows of `differences` come to."""
     from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
@@ -137,6 +158,7 @@ def compared(found: "DataFrame") -> Comparison:
         sum(row[1] for row in rows),
         sum(row[2] for row in rows),
         {kind: next((row[3] for row in rows if row[0] == kind), 0) for kind in Difference},
+        uncompared,
     )
 
 

@@ -13,7 +13,7 @@ from tamis.codecs.layout import Layout
 from tamis.spark_sink import replay_comparison as comparing
 from tamis.spark_sink.match_file import load_match_file
 from tamis.spark_sink.replay import Counts, Replay, counts_of, write
-from tamis.spark_sink.replay_as_delivered import EventPlaces, delivered, event_topics, layouts_of, places_of
+from tamis.spark_sink.replay_as_delivered import delivered, event_topics, layouts_of, places_of
 from tamis.spark_sink.replay_passes import VERSIONS_MAX, Pass, one_pass, passes_of, saved_pass
 from tamis.spark_sink.replay_progress import Tell, watched
 from tamis.spark_sink.replay_sources import ReplaySource
@@ -79,6 +79,7 @@ class Report:
 def run(session: "SparkSession", settings: Settings, source: ReplaySource, plan: Plan, tell: Tell) -> Report:
     """BrokerErrors say what cannot be done, and why."""
     names = settings.names
+    settled = source.settled() if plan.compares else {}
     layouts = layouts_of(source, names)
     topics = event_topics(layouts, names)
     events = source.events(topics)
@@ -100,11 +101,16 @@ def run(session: "SparkSession", settings: Settings, source: ReplaySource, plan:
                 write(found, counts, plan.out)
             if not plan.compares:
                 return Report(counts)
-            matches = found.where("reason is null")
-            with _compared(source, settings, topics, places_of(events), matches) as rows:
+            places = comparing.comparable(places_of(events), settled)
+            uncompared = counts.events - comparing.inside(events, places).count()
+            should = comparing.expected(comparing.inside(found.where("reason is null"), places))
+            outside = source.others(topics).select("topic_id", "partition", "offset")
+            came = comparing.within(comparing.delivered(source, names, settled), places, outside)
+            with _kept(comparing.differences(should, came)) as rows:
                 if plan.out is not None:
                     comparing.write(rows, plan.out)
-                return Report(counts, comparing.compared(rows), comparing.examples(rows, _EXAMPLES))
+                comparison = comparing.compared(rows, uncompared)
+                return Report(counts, comparison, comparing.examples(rows, _EXAMPLES))
 
 
 def _published(settings: Settings, replay: Replay, topic: str, events: Sequence[str], keys: Sequence[str]) -> Report:
@@ -159,14 +165,11 @@ def _passes(
 
 
 @contextmanager
-def _compared(
-    source: ReplaySource, settings: Settings, topics: Sequence[str], places: EventPlaces, matches: "DataFrame"
-) -> Iterator["DataFrame"]:
+def _kept(rows: "DataFrame") -> Iterator["DataFrame"]:
+    """Several things are asked of them."""
     from pyspark import StorageLevel
 
-    outside = source.others(topics).select("topic_id", "partition", "offset")
-    came = comparing.within(comparing.delivered(source, settings.names), places, outside)
-    rows = comparing.differences(comparing.expected(matches), came).persist(StorageLevel.DISK_ONLY)
+    rows = rows.persist(StorageLevel.DISK_ONLY)
     try:
         yield rows
     finally:

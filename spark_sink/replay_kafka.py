@@ -5,6 +5,7 @@ from functools import reduce
 from typing import TYPE_CHECKING
 
 from tamis.broker.configuration import Settings
+from tamis.broker.errors import ConflictError
 from tamis.broker.kafka import admin_client
 from tamis.broker.positions import END, START, Position, resolved
 from tamis.broker.reading import partitions_known_to
@@ -12,6 +13,7 @@ from tamis.broker.topic_facts import topic_ids
 from tamis.spark_sink.archive_plan import compacted_to, topics_of
 from tamis.spark_sink.archive_stream import assigned, by_topic, kafka_options
 from tamis.spark_sink.replay_sources import COLUMNS
+from tamis.spark_sink.settling import WAIT_SECONDS, Settled, await_kept, promised
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -53,6 +55,15 @@ class KafkaSource:
         ids = topics.ids
         grace = compacted_to(self._settings, topics, 1.0)
         return {(ids[name], partition): offset for (name, partition), offset in grace.items() if name == topic}
+
+    def settled(self) -> Settled:
+        promise = promised(self._settings)
+        if not await_kept(self._settings, promise):
+            raise ConflictError(
+                f"A transaction of notifications is open for more than {WAIT_SECONDS:g} seconds: what came cannot be "
+                "told yet. Is a broker stuck? tamis lag tells more."
+            )
+        return promise.settled
 
     def _read(self, topics: Sequence[str], *, of_interval: bool) -> "DataFrame":
         from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it

@@ -7,10 +7,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-from tamis.broker.errors import InvalidError
+from tamis.broker.errors import ConflictError, InvalidError
 from tamis.spark_sink.archive_place import Place
 from tamis.spark_sink.archive_status import whole_from
-from tamis.spark_sink.archive_tables import require
+from tamis.spark_sink.archive_tables import require, settled_by
+from tamis.spark_sink.settling import Settled
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -74,6 +75,13 @@ class ReplaySource(Protocol):
         """Of a topic's partitions, by its id and their numbers, from which offset on no record is missing."""
         ...
 
+    def settled(self) -> Settled:
+        """Up to where what came can be compared. To be asked for before anything else that is compared.
+
+        ConflictError if that cannot be told.
+        """
+        ...
+
 
 class ArchiveSource:
     """A table that `tamis archive` wrote."""
@@ -83,7 +91,8 @@ class ArchiveSource:
         self._interval = interval
         self._session = session
         self._place = Place.at(path)
-        self._table = _table(session, self._place)
+        self._version = _version(session, self._place)
+        self._table = session.read.format("delta").option("versionAsOf", self._version).load(self._place.records)
         if missing := [name for name in COLUMNS if name not in self._table.columns]:
             raise InvalidError(f"The table at {path} is no archive: it has no column {missing[0]!r}.")
 
@@ -103,6 +112,16 @@ class ArchiveSource:
         del topic  # an id is of one topic alone
         return whole_from(self._session, self._place)
 
+    def settled(self) -> Settled:
+        found = settled_by(self._session, self._place, self._version)
+        if found is None:
+            raise ConflictError(
+                f"The archive at {self._place.url} does not tell which events have all of their notifications in it. "
+                "Archive them, too, and then compare: tamis archive once --notifications. Or compare what Kafka has: "
+                "--kafka."
+            )
+        return found
+
 
 def collected(records: "DataFrame") -> Iterator[Record]:
     """To the driver, by topic id, partition and offset."""
@@ -117,10 +136,10 @@ def collected(records: "DataFrame") -> Iterator[Record]:
             yield Record(*values)
 
 
-def _table(session: "SparkSession", place: Place) -> "DataFrame":
+def _version(session: "SparkSession", place: Place) -> int:
     from delta.tables import DeltaTable
 
     require(session, place)
-    version = DeltaTable.forPath(session, place.records).history(1).select("version").first()
-    reader = session.read.format("delta")
-    return (reader if version is None else reader.option("versionAsOf", version[0])).load(place.records)
+    [row] = DeltaTable.forPath(session, place.records).history(1).select("version").collect()
+    version: int = row.version
+    return version

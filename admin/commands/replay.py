@@ -214,6 +214,7 @@ def _row(report: "Report") -> Mapping[str, Any]:
             "delivered": report.comparison.delivered,
             "differences": {str(kind): count for kind, count in report.comparison.differences.items()},
             "different": list(report.differences),
+            "uncompared": report.comparison.uncompared,
         }
     return row
 
@@ -243,6 +244,9 @@ def _text(report: "Report") -> str:
         lines.append(
             f"{report.comparison.expected:,} notifications expected, {report.comparison.delivered:,} delivered: {told}"
         )
+        if report.comparison.uncompared:
+            told = f"{report.comparison.uncompared:,} events are not compared"
+            lines.append(f"{told}: what brokers sent of them, if they did, may not have been read yet")
     return "\n".join(lines)
 
 

@@ -5,8 +5,10 @@ import random
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from threading import Event as Flag
 from typing import Any
 
 import pytest
@@ -19,6 +21,7 @@ from serving import SECONDS
 from spark_sessions import small_spark
 from tamis.admin.cli import run as tamis
 from tamis.broker.kafka import admin_client
+from tamis.broker.lag import matched_up_to
 from tamis.broker.partitions import partition_of
 from tamis.broker.undelivered import waiting_counts
 from tamis.broker.undelivered_retry import RetryReport, retry
@@ -29,9 +32,10 @@ from tamis.codecs.subscription import Subscription
 from tamis.spark_sink import replay_comparison as comparing
 from tamis.spark_sink.archive import Archiver, Wanted
 from tamis.spark_sink.archive_place import Place
-from tamis.spark_sink.replay_comparison import Difference
+from tamis.spark_sink.replay_comparison import Comparison, Difference
 from tamis.spark_sink.replay_job import AsDelivered, Plan, Report, run
-from tamis.spark_sink.replay_sources import ArchiveSource, Interval
+from tamis.spark_sink.replay_kafka import KafkaSource
+from tamis.spark_sink.replay_sources import ArchiveSource, Interval, ReplaySource
 from topic_settings import COMPACTED_AT_ONCE, altered
 
 MakeCluster = Callable[..., Cluster]
@@ -193,7 +197,7 @@ def test_what_was_delivered_is_what_matched_at_each_view_and_each_planted_error_
 
     tampered = Tampered(spark, str(path), Interval(), change=change)
     should = comparing.expected(spark.read.parquet(str(tmp_path / "out" / "matches")))
-    found = comparing.differences(should, comparing.delivered(tampered, names)).cache()
+    found = comparing.differences(should, comparing.delivered(tampered, names, tampered.settled())).cache()
     assert {kind: count for kind, count in comparing.compared(found).differences.items() if count} == {
         Difference.MISSING: 1,
         Difference.UNEXPECTED: 1,
@@ -202,6 +206,60 @@ def test_what_was_delivered_is_what_matched_at_each_view_and_each_planted_error_
     wrong = {one["difference"]: one["subscriber"] for one in comparing.examples(found, 10)}
     assert wrong["unexpected"] == "stray"
     found.unpersist()
+
+
+@contextmanager
+def at_work(cluster: Cluster) -> Iterator[None]:
+    """Brokers of two shards, and a random workload on and on."""
+    ended = Flag()
+    workload = Workload(cluster, seed=11)
+
+    def go_on() -> None:
+        while not ended.wait(0.02):
+            workload.go_on(1)
+
+    for shard in range(2):
+        cluster.start(f"slot-{shard}", shard)
+    with ThreadPoolExecutor(1) as executor:
+        running = executor.submit(go_on)
+        try:
+            yield
+        finally:
+            ended.set()
+            running.result(SECONDS)
+
+
+def compared(spark: SparkSession, cluster: Cluster, source: ReplaySource) -> Comparison:
+    report = run(spark, cluster.settings, source, Plan(AsDelivered(), compares=True), lambda _: None)
+    assert report.comparison is not None
+    assert report.comparison.is_empty, report.differences
+    return report.comparison
+
+
+def test_what_is_read_while_brokers_work_is_compared_as_far_as_it_is_whole(
+    make_brokered: MakeCluster, spark: SparkSession, tmp_path: Path
+) -> None:
+    cluster = make_brokered(shards=2)
+    cluster.make_notification_topics(SUBSCRIBERS)
+    expected = [0]
+    with at_work(cluster):
+        assert soon(lambda: min(matched_up_to(cluster.settings).values()) > 0, SECONDS)
+        for turn in range(3):
+            path = archived(spark, cluster, tmp_path)
+            source = ArchiveSource(spark, str(path), Interval()) if turn < 2 else KafkaSource(spark, cluster.settings)
+            expected.append(compared(spark, cluster, source).expected)
+    assert expected == sorted(set(expected)), "each time more can be compared"
+    assert cluster.is_done(SECONDS, shards=(0, 1))
+    cluster.end_processes()
+    archived(spark, cluster, tmp_path)
+    every = compared(spark, cluster, ArchiveSource(spark, str(path), Interval()))
+    assert every.uncompared == 0
+    for number in range(5):
+        cluster.send(cluster.names.events, Event(f"late{number}", 0, {"n": 3}).encode(), None, number % 4)
+    cluster.flush()
+    archived(spark, cluster, tmp_path)
+    later = compared(spark, cluster, ArchiveSource(spark, str(path), Interval()))
+    assert (later.expected, later.uncompared) == (every.expected, 5), "nobody has matched them yet"
 
 
 def test_proposals_are_matched_against_all_that_came(

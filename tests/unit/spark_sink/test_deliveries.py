@@ -6,7 +6,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from tamis.codecs.headers import ID, SETTLED, NotificationId, WaitingPlace
+from tamis.codecs.headers import ID, RETRIED, SETTLED, NotificationId, WaitingPlace
 from tamis.codecs.notification import Match, Notification
 from tamis.codecs.undelivered import Undelivered
 from tamis.spark_sink import deliveries
@@ -24,6 +24,7 @@ RECORDS = pa.schema(
 EVENT = NotificationId("AAAAAAAAQACAAAAAAAAAAQ", 3, 17, "ann")
 FOUND = {"topic_id": EVENT.topic_id, "partition": 3, "offset": 17, "subscriber": "ann"}
 STRANGE: dict[str, Any] = {"topic_id": None, "partition": None, "offset": None, "names": [], "is_cut": False}
+NEVER_WAITED: dict[str, Any] = {"at_partition": None, "at_offset": None}
 AVRO = Notification("e-1", 0, "orders", 3, 17, [Match("x"), Match("b")], b"{}").encode()
 JSON = json.dumps({"id": "e-1", "matches": [{"name": "x"}, {"name": "b"}]}).encode()
 FORMATS = pytest.mark.parametrize("notification", [AVRO, JSON], ids=["avro", "json"])
@@ -53,8 +54,17 @@ def rows(found: Any) -> list[dict[str, Any]]:
 def test_a_notification_tells_its_event_and_what_matched(notification: bytes) -> None:
     records = batch(("t.notifications.ann", None, notification, {ID: EVENT.header}))
     assert rows(deliveries.notified("t.notifications.", [records])) == [
-        {**FOUND, "names": ["b", "x"], "is_cut": False, "at_partition": 0, "at_offset": 0}
+        {**FOUND, "names": ["b", "x"], "is_cut": False, **NEVER_WAITED}
     ]
+
+
+@FORMATS
+def test_what_was_sent_after_all_tells_where_it_waited(notification: bytes) -> None:
+    headers = {ID: EVENT.header, RETRIED: WaitingPlace(2, 5).header}
+    (row,) = rows(
+        deliveries.notified("t.notifications.", [batch(("t.notifications.ann", None, notification, headers))])
+    )
+    assert (row["topic_id"], row["at_partition"], row["at_offset"]) == (EVENT.topic_id, 2, 5)
 
 
 @pytest.mark.parametrize(
@@ -73,7 +83,7 @@ def test_a_notification_tells_its_event_and_what_matched(notification: bytes) ->
 def test_what_is_no_notification_is_strange(value: bytes | None, header: bytes) -> None:
     records = batch(("t.notifications.ann", None, value, {ID: header}))
     assert rows(deliveries.notified("t.notifications.", [records])) == [
-        {**STRANGE, "subscriber": "ann", "at_partition": 0, "at_offset": 0}
+        {**STRANGE, "subscriber": "ann", **NEVER_WAITED}
     ]
 
 
