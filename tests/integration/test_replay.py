@@ -241,7 +241,7 @@ def test_what_is_read_while_brokers_work_is_compared_as_far_as_it_is_whole(
 ) -> None:
     cluster = make_brokered(shards=2)
     cluster.make_notification_topics(SUBSCRIBERS)
-    expected = [0]
+    expected, path = [0], tmp_path
     with at_work(cluster):
         assert soon(lambda: min(matched_up_to(cluster.settings).values()) > 0, SECONDS)
         for turn in range(3):

@@ -13,8 +13,8 @@ import pyspark
 import pytest
 
 from broker_cluster import Cluster
-from commands import Command
 from spark_sessions import SMALL
+from tamis.admin.cli import run as tamis
 from tamis.codecs.event import Event
 from tamis.spark_sink.submitting import ENVIRONMENT
 
@@ -41,16 +41,15 @@ def test_the_printed_line_replays_on_a_cluster(
     for number in range(40):
         cluster.send(cluster.names.events, Event(f"e{number}", 0, {"n": number}).encode(), None, number % 4)
     cluster.flush()
-    tamis = Command(cluster, capsys)
-    for name, value in tamis.environment.items():
-        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("TAMIS_KAFKA__BOOTSTRAP_SERVERS", cluster.settings.kafka.bootstrap_servers)
+    monkeypatch.setenv("TAMIS_PREFIX", cluster.settings.prefix)
     proposed = tmp_path / "proposed.ndjson"
     proposed.write_text('{"subscriber": "ann", "name": "few", "expression": "n < 10"}\n')
     packed_environment(tmp_path / ENVIRONMENT)
     conf = [f"--conf={key}={value}" for key, value in SMALL.items()]
     options = ["--kafka", "-f", str(proposed), "--master", CLUSTER, *conf, "-o", "json"]
-    line = json.loads(tamis("replay", *options, "--print-submit"))["command"]
-    program, *arguments = shlex.split(line)
+    assert tamis(["replay", *options, "--print-submit"]) == 0
+    program, *arguments = shlex.split(json.loads(capsys.readouterr().out)["command"])
     assert program == "spark-submit"
     done = subprocess.run(
         [str(HOME / "bin" / program), *arguments],
