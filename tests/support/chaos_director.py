@@ -48,7 +48,7 @@ _WAITED_FOR = "UnreachableError"
 PROCESS_KINDS = ("killed", "killed", "killed at start", "frozen", "frozen", "rolled", "scaled", "twinned")
 KAFKA_KINDS = ("kafka killed", "kafka restarted", "kafka paused")
 REDIS_KINDS = ("redis emptied", "redis silent", "redis damaged")
-NETWORK_KINDS = ("answers lost", "answers lost")
+NETWORK_KINDS = ("answers lost", "answers lost", "network slowed", "network silent")
 TOPIC_KINDS = ("topic narrowed",)
 """What may be done, each as often as it is named: keys of `Director.kinds`."""
 
@@ -127,7 +127,12 @@ class Director:
             topics = TopicFaults(self.cluster.settings.kafka, self.topics, self.chance, self.later)
             self.kinds["topic narrowed"] = topics.narrow
         if self.proxy is not None:
-            self.kinds["answers lost"] = NetworkFaults(self.proxy, self.chance, self.later).lose_answers
+            network = NetworkFaults(self.proxy, self.chance, self.later)
+            self.kinds |= {
+                "answers lost": network.lose_answers,
+                "network slowed": network.slow,
+                "network silent": network.silence,
+            }
 
     def start(self, processes: Sequence[int]) -> None:
         """So many of each shard."""

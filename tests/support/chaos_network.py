@@ -1,4 +1,4 @@
-"""Connections of broker processes that break where nobody can know what Kafka has carried out."""
+"""Connections of broker processes that break where nobody can know what Kafka has carried out, are slow, or silent."""
 
 import itertools
 import random
@@ -24,6 +24,9 @@ _KINDS = (
 )
 _SECONDS = (0.5, 2.0, 5.0)
 _ANSWERS_MAX = 3
+_DELAYS = (0.02, 0.2, 1.0)
+_SILENT_SECONDS = (3.0, 8.0, 20.0)
+"""Up to beyond what a group waits for a member."""
 
 
 @dataclass
@@ -41,4 +44,20 @@ class NetworkFaults:
         fates = itertools.chain(first, itertools.repeat(self.chance.choice((Fate.REQUEST_LOST, Fate.PASSED))))
         self.proxy.fate = lambda api: next(fates) if api == kind else Fate.PASSED
         self.later(self.chance.choice(_SECONDS), self.proxy.heal)
+        return True
+
+    def slow(self) -> bool:
+        """Nothing is lost, and all of it takes its time."""
+        return self._held(self.chance.choice(_DELAYS), self.chance.choice(_SECONDS))
+
+    def silence(self) -> bool:
+        """Connections stay open, and nothing comes through; then all of it does."""
+        seconds = self.chance.choice(_SILENT_SECONDS)
+        return self._held(seconds, seconds)
+
+    def _held(self, delay: float, seconds: float) -> bool:
+        if self.proxy.is_harmful:
+            return False
+        self.proxy.slow(delay)
+        self.later(seconds, self.proxy.heal)
         return True

@@ -1,6 +1,6 @@
-"""Between clients and a Kafka: what loses a request, or the answer to one that Kafka has carried out.
+"""Between clients and a Kafka: what loses a request, or the answer to one that Kafka has carried out, or is slow.
 
-Only a connection that breaks does that; which of the two it was, a client cannot know.
+Only a connection that breaks loses something; which of the two it was, a client cannot know.
 """
 
 import contextlib
@@ -42,6 +42,8 @@ class KafkaProxy:
         self.fate: Callable[[int], Fate] = _passed
         """Is asked for each request of a victim, by the number of its kind; of one at a time."""
         self.lost: Counter[tuple[int, Fate]] = Counter()
+        self._delay = 0.0
+        self._is_sound = threading.Event()
         self._kafka_port = kafka_port
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.port: int = self._listener.getsockname()[1]
@@ -54,16 +56,28 @@ class KafkaProxy:
 
     def __exit__(self, *_: object) -> None:
         self._listener.close()
+        self.heal()
         with self._lock:
             for each in self._sockets:
                 _shut(each)
 
     @property
     def is_harmful(self) -> bool:
-        return self.fate is not _passed
+        return self.fate is not _passed or self._delay > 0
+
+    def slow(self, seconds: float) -> None:
+        """Each request of a victim and each answer is held for so long, or until it is healed."""
+        self._is_sound.clear()
+        self._delay = seconds
 
     def heal(self) -> None:
         self.fate = _passed
+        self._delay = 0.0
+        self._is_sound.set()
+
+    def hold(self) -> None:
+        if self._delay:
+            self._is_sound.wait(self._delay)
 
     def _accept(self) -> None:
         with contextlib.suppress(OSError):  # that the listener is closed
@@ -97,6 +111,7 @@ class _Connection:
         self._kafka_port = kafka_port
         self._doomed: set[int] = set()
         """Requests whose answers are lost, by their numbers."""
+        self._is_victims = False
 
     def start(self) -> None:
         threading.Thread(target=self._carry, daemon=True).start()
@@ -122,7 +137,10 @@ class _Connection:
             while frame := _frame(self._client):
                 api, number = int.from_bytes(frame[4:6], "big"), int.from_bytes(frame[8:12], "big")
                 size = int.from_bytes(frame[12:14], "big", signed=True)
-                fate = self._proxy.decide(api, frame[14 : 14 + max(size, 0)].decode())
+                client = frame[14 : 14 + max(size, 0)].decode()
+                self._is_victims = client == VICTIM
+                self._hold()
+                fate = self._proxy.decide(api, client)
                 if fate is Fate.REQUEST_LOST:
                     break
                 if fate is Fate.ANSWER_LOST:
@@ -136,9 +154,14 @@ class _Connection:
             while frame := _frame(kafka):
                 if int.from_bytes(frame[4:8], "big") in self._doomed:
                     break
+                self._hold()
                 self._client.sendall(frame)
         _shut(self._client)
         _shut(kafka)
+
+    def _hold(self) -> None:
+        if self._is_victims:
+            self._proxy.hold()
 
 
 def _frame(source: socket.socket) -> bytes:
