@@ -146,3 +146,30 @@ def test_columns_that_do_not_fit_together_are_refused(tmp_path: Path, format: No
         for key in content(found):
             found.apply(partition_of(key.split("/")[0], LAYOUT.partitions), [key.encode()], [None])
     assert refused > rounds // 3
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_a_file_that_is_damaged_anywhere_is_refused_or_means_the_same(
+    tmp_path: Path, format: NotificationFormat
+) -> None:
+    """By bits that are turned over, by bytes that are others, and by its end that is missing."""
+    state = apply(SubscriptionState(LAYOUT, "scan", format), list(records(6, 120)))
+    state.freeze().save(tmp_path / "file", {})
+    good, truth = (tmp_path / "file").read_bytes(), content(state)
+    chance = random.Random(8)
+    refused = 0
+    rounds = int(600 * SCALE)
+    for _ in range(rounds):
+        changed = bytearray(good)
+        if chance.random() < 0.3:
+            del changed[chance.randrange(len(changed)) :]
+        for _ in range(chance.choice((1, 1, 2, 20)) if len(changed) == len(good) else 0):
+            changed[chance.randrange(len(changed))] ^= chance.choice((1 << chance.randrange(8), chance.randrange(256)))
+        (tmp_path / "changed").write_bytes(changed)
+        try:
+            found = SubscriptionState(LAYOUT, "scan", format, tmp_path / "changed")
+        except SnapshotError:
+            refused += 1
+            continue
+        assert content(found) == truth
+    assert refused > rounds // 2
