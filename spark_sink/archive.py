@@ -14,9 +14,9 @@ from tamis.spark_sink.archive_place import Place
 from tamis.spark_sink.archive_plan import Plan, plan, topics_of
 from tamis.spark_sink.archive_progress import Heard, Progress
 from tamis.spark_sink.archive_stream import Pace, Stream
-from tamis.spark_sink.archive_tables import Writer, add_beginnings, make, next_offsets, settled_by
+from tamis.spark_sink.archive_tables import Writer, add_beginnings, fulfilled_by, make, next_offsets
 from tamis.spark_sink.errors import LostError
-from tamis.spark_sink.settling import Settling
+from tamis.spark_sink.fulfilment import Fulfilment
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -72,13 +72,13 @@ class Archiver:
         self._spark.conf.set("spark.sql.maxConcurrentOutputFileWriters", "16")
         with self._place.locked(), Heard(self._spark, self.meters, progress) as heard:
             make(self._spark, self._place)
-            settling = self._settling()
-            writer = Writer(self._spark, self._place, settling)
+            fulfilment = self._fulfilment()
+            writer = Writer(self._spark, self._place, fulfilment)
             planned = self._planned()
             while True:
                 self.meters.lost += sum(each.offset - each.missing_from for each in planned.losses)
                 heard.expect(planned.starts, planned.waiting)
-                watch = _Watch(self._settings, self._wanted, planned, settling)
+                watch = _Watch(self._settings, self._wanted, planned, fulfilment)
                 stream = Stream(self._spark, self._settings, planned, writer, self._wanted.pace)
                 if self._is_once:
                     stream.run(stopping, watch.is_over)
@@ -116,13 +116,13 @@ class Archiver:
             self.meters.failed(str(error))
             _LOG.warning("%s", error)
 
-    def _settling(self) -> Settling | None:
-        """Asked before it is known where to read up to: what is settled has been written by then."""
+    def _fulfilment(self) -> Fulfilment | None:
+        """Asked before it is known where to read up to: what is fulfilled has been written by then."""
         if not self._wanted.notifications:
             return None
-        settling = Settling(settled_by(self._spark, self._place))
-        settling.ask(self._settings, waits=self._is_once)
-        return settling
+        fulfilment = Fulfilment(fulfilled_by(self._spark, self._place))
+        fulfilment.ask(self._settings, waits=self._is_once)
+        return fulfilment
 
     def _planned(self) -> Plan:
         """What begins, or is lost, is noted before anything is read beyond it."""
@@ -160,8 +160,8 @@ def _wait(stopping: Callable[[], bool], seconds: float) -> None:
 class _Watch:
     """Looks now and then whether there are the topics, and the partitions, that were planned with."""
 
-    def __init__(self, settings: Settings, wanted: Wanted, planned: Plan, settling: Settling | None) -> None:
-        self._settling = settling
+    def __init__(self, settings: Settings, wanted: Wanted, planned: Plan, fulfilment: Fulfilment | None) -> None:
+        self._fulfilment = fulfilment
         self._settings = settings
         self._wanted = wanted
         self._places = frozenset(log.slice for log in planned.topics.logs)
@@ -172,8 +172,8 @@ class _Watch:
         if self._wanted.pace.seconds is None or time.monotonic() < self._next:
             return False
         self._next = time.monotonic() + _LOOK_SECONDS
-        if self._settling is not None:
-            self._settling.ask(self._settings)
+        if self._fulfilment is not None:
+            self._fulfilment.ask(self._settings)
         try:
             topics = topics_of(self._settings, notifications=self._wanted.notifications)
         except UnreachableError:

@@ -172,7 +172,7 @@ class Stream:
                     "archiver again: what was read of it is kept, and one made anew is another topic."
                 )
         nexts = self._plan.nexts(ends)
-        if nexts == self._plan.known and not self._writer.settles_more(nexts):
+        if nexts == self._plan.known and not self._writer.fulfils_more(nexts):
             return  # a stream's first batch comes even if there is nothing to read
         try:
             self._writer.append(records, nexts)

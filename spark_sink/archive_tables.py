@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
 
-    from tamis.spark_sink.settling import Settling
+    from tamis.spark_sink.fulfilment import Fulfilment
 
 Slice = tuple[str, int]
 """A topic's id and a partition of it: one log, that a topic made anew does not go on."""
@@ -133,16 +133,16 @@ class Commit:
     number: int
     nexts: Mapping[Slice, int] | None
     """None in the commit that a term begins with."""
-    settled: Mapping[Slice, int] | None = None
-    """`settling.Settled`; None if notifications are not archived."""
+    fulfilled: Mapping[Slice, int] | None = None
+    """`fulfilment.Fulfilled`; None if notifications are not archived."""
 
     @property
     def text(self) -> str:
         document: dict[str, Any] = {"tamis": _FORMAT, "term": self.term, "number": self.number}
         if self.nexts is not None:
             document["next"] = _by_topic(self.nexts)
-        if self.settled is not None:
-            document["settled"] = _by_topic(self.settled)
+        if self.fulfilled is not None:
+            document["fulfilled"] = _by_topic(self.fulfilled)
         return json.dumps(document, separators=(",", ":"))
 
     @classmethod
@@ -159,7 +159,7 @@ class Commit:
                 f"The archive was written by a newer version of Tamis (format {document['tamis']}). Use that one."
             )
         return cls(
-            document["term"], document["number"], _by_slice(document.get("next")), _by_slice(document.get("settled"))
+            document["term"], document["number"], _by_slice(document.get("next")), _by_slice(document.get("fulfilled"))
         )
 
 
@@ -179,9 +179,9 @@ def _by_slice(document: Mapping[str, Mapping[str, int]] | None) -> dict[Slice, i
 class Writer:
     """The archive's, for one term: until a newer one begins."""
 
-    def __init__(self, spark: "SparkSession", place: Place, settling: "Settling | None" = None) -> None:
-        """Takes the archive over from whoever has it. `settling` where notifications are archived."""
-        self._settling = settling
+    def __init__(self, spark: "SparkSession", place: Place, fulfilment: "Fulfilment | None" = None) -> None:
+        """Takes the archive over from whoever has it. `fulfilment` where notifications are archived."""
+        self._fulfilment = fulfilment
         self._spark = spark
         self._place = place
         newest = next(_commits(spark, place), None)
@@ -194,15 +194,15 @@ class Writer:
     def append(self, records: "DataFrame", nexts: Mapping[Slice, int]) -> None:
         """These records, and where each partition goes on: both, or neither."""
         self._number += 1
-        settled = None if self._settling is None else self._settling.reached(nexts)
-        self._write(records, Commit(self.term, self._number, nexts, settled))
-        if self._settling is not None:
-            self._settling.told = settled
+        fulfilled = None if self._fulfilment is None else self._fulfilment.reached(nexts)
+        self._write(records, Commit(self.term, self._number, nexts, fulfilled))
+        if self._fulfilment is not None:
+            self._fulfilment.told = fulfilled
         self._certain = self._number
 
-    def settles_more(self, nexts: Mapping[Slice, int]) -> bool:
-        """Whether a commit would tell that more is settled, even if it had no records."""
-        return self._settling is not None and self._settling.reached(nexts) != self._settling.told
+    def fulfils_more(self, nexts: Mapping[Slice, int]) -> bool:
+        """Whether a commit would tell that more is fulfilled, even if it had no records."""
+        return self._fulfilment is not None and self._fulfilment.reached(nexts) != self._fulfilment.told
 
     def require_own(self) -> None:
         """OvertakenError if a newer archiver has begun. What was appended since the last such question is then its."""
@@ -236,11 +236,11 @@ def next_offsets(spark: "SparkSession", place: Place) -> dict[Slice, int]:
     return {(row.topic_id, row.partition): row.last + 1 for row in found.collect()}
 
 
-def settled_by(spark: "SparkSession", place: Place, version: int | None = None) -> dict[Slice, int] | None:
+def fulfilled_by(spark: "SparkSession", place: Place, version: int | None = None) -> dict[Slice, int] | None:
     """By the newest commit that tells it, up to that version of the table; None if none does."""
     for commit in _commits(spark, place, version):
-        if commit.settled is not None:
-            return dict(commit.settled)
+        if commit.fulfilled is not None:
+            return dict(commit.fulfilled)
     return None
 
 

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 from tamis.broker.names import Names
 from tamis.spark_sink import deliveries
 from tamis.spark_sink.frames import frame_of
+from tamis.spark_sink.fulfilment import Fulfilled
 from tamis.spark_sink.replay_as_delivered import EventPlaces
 from tamis.spark_sink.replay_sources import ReplaySource
-from tamis.spark_sink.settling import Settled
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -65,7 +65,7 @@ def expected(matches: "DataFrame") -> "DataFrame":
     return named.groupBy(*_KEY).agg(F.sort_array(F.collect_list("name")).alias("names"))
 
 
-def delivered(source: ReplaySource, names: Names, settled: Settled) -> "DataFrame":
+def delivered(source: ReplaySource, names: Names, fulfilled: Fulfilled) -> "DataFrame":
     """All that came, or waits in `tamis.undelivered`.
 
     One of those is sent after all and noted as that in one transaction, of which only one half may have been read. So a
@@ -74,7 +74,7 @@ def delivered(source: ReplaySource, names: Names, settled: Settled) -> "DataFram
     prefix = names.notifications("")
     came = source.notifications(prefix).select(*_RECORD).mapInArrow(partial(deliveries.notified, prefix), _DELIVERIES)
     kept = source.records([names.undelivered])
-    noted = inside(kept, {place: (0, end - 1) for place, end in settled.items()})
+    noted = inside(kept, {place: (0, end - 1) for place, end in fulfilled.items()})
     sent = (
         noted.select(*_RECORD)
         .mapInArrow(deliveries.settled, _SETTLEMENTS)
@@ -84,9 +84,9 @@ def delivered(source: ReplaySource, names: Names, settled: Settled) -> "DataFram
     return came.unionByName(waiting.join(sent, ["at_partition", "at_offset"], "left_anti"))
 
 
-def comparable(places: EventPlaces, settled: Settled) -> EventPlaces:
+def comparable(places: EventPlaces, fulfilled: Fulfilled) -> EventPlaces:
     """The part of it in which all that came can have been read."""
-    ends = {place: min(high, settled.get(place, 0) - 1) for place, (_, high) in places.items()}
+    ends = {place: min(high, fulfilled.get(place, 0) - 1) for place, (_, high) in places.items()}
     return {place: (low, ends[place]) for place, (low, _) in places.items() if low <= ends[place]}
 
 

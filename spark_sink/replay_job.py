@@ -79,7 +79,7 @@ class Report:
 def run(session: "SparkSession", settings: Settings, source: ReplaySource, plan: Plan, tell: Tell) -> Report:
     """BrokerErrors say what cannot be done, and why."""
     names = settings.names
-    settled = source.settled() if plan.compares else {}
+    fulfilled = source.fulfilled() if plan.compares else {}
     layouts = layouts_of(source, names)
     topics = event_topics(layouts, names)
     events = source.events(topics)
@@ -101,11 +101,11 @@ def run(session: "SparkSession", settings: Settings, source: ReplaySource, plan:
                 write(found, counts, plan.out)
             if not plan.compares:
                 return Report(counts)
-            places = comparing.comparable(places_of(events), settled)
+            places = comparing.comparable(places_of(events), fulfilled)
             uncompared = counts.events - comparing.inside(events, places).count()
             should = comparing.expected(comparing.inside(found.where("reason is null"), places))
             outside = source.others(topics).select("topic_id", "partition", "offset")
-            came = comparing.within(comparing.delivered(source, names, settled), places, outside)
+            came = comparing.within(comparing.delivered(source, names, fulfilled), places, outside)
             with _kept(comparing.differences(should, came)) as rows:
                 if plan.out is not None:
                     comparing.write(rows, plan.out)

@@ -12,8 +12,8 @@ from tamis.broker.reading import partitions_known_to
 from tamis.broker.topic_facts import topic_ids
 from tamis.spark_sink.archive_plan import compacted_to, topics_of
 from tamis.spark_sink.archive_stream import assigned, by_topic, kafka_options
+from tamis.spark_sink.fulfilment import WAIT_SECONDS, Fulfilled, await_kept, promised
 from tamis.spark_sink.replay_sources import COLUMNS
-from tamis.spark_sink.settling import WAIT_SECONDS, Settled, await_kept, promised
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -56,14 +56,14 @@ class KafkaSource:
         grace = compacted_to(self._settings, topics, 1.0)
         return {(ids[name], partition): offset for (name, partition), offset in grace.items() if name == topic}
 
-    def settled(self) -> Settled:
+    def fulfilled(self) -> Fulfilled:
         promise = promised(self._settings)
         if not await_kept(self._settings, promise):
             raise ConflictError(
                 f"A transaction of notifications is open for more than {WAIT_SECONDS:g} seconds: what came cannot be "
                 "told yet. Is a broker stuck? tamis lag tells more."
             )
-        return promise.settled
+        return promise.fulfilled
 
     def _read(self, topics: Sequence[str], *, of_interval: bool) -> "DataFrame":
         from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Protocol
 from tamis.broker.errors import ConflictError, InvalidError
 from tamis.spark_sink.archive_place import Place
 from tamis.spark_sink.archive_status import whole_from
-from tamis.spark_sink.archive_tables import require, settled_by
-from tamis.spark_sink.settling import Settled
+from tamis.spark_sink.archive_tables import fulfilled_by, require
+from tamis.spark_sink.fulfilment import Fulfilled
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -75,7 +75,7 @@ class ReplaySource(Protocol):
         """Of a topic's partitions, by its id and their numbers, from which offset on no record is missing."""
         ...
 
-    def settled(self) -> Settled:
+    def fulfilled(self) -> Fulfilled:
         """Up to where what came can be compared. To be asked for before anything else that is compared.
 
         ConflictError if that cannot be told.
@@ -112,8 +112,8 @@ class ArchiveSource:
         del topic  # an id is of one topic alone
         return whole_from(self._session, self._place)
 
-    def settled(self) -> Settled:
-        found = settled_by(self._session, self._place, self._version)
+    def fulfilled(self) -> Fulfilled:
+        found = fulfilled_by(self._session, self._place, self._version)
         if found is None:
             raise ConflictError(
                 f"The archive at {self._place.url} does not tell which events have all of their notifications in it. "

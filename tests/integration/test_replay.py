@@ -197,7 +197,7 @@ def test_what_was_delivered_is_what_matched_at_each_view_and_each_planted_error_
 
     tampered = Tampered(spark, str(path), Interval(), change=change)
     should = comparing.expected(spark.read.parquet(str(tmp_path / "out" / "matches")))
-    found = comparing.differences(should, comparing.delivered(tampered, names, tampered.settled())).cache()
+    found = comparing.differences(should, comparing.delivered(tampered, names, tampered.fulfilled())).cache()
     assert {kind: count for kind, count in comparing.compared(found).differences.items() if count} == {
         Difference.MISSING: 1,
         Difference.UNEXPECTED: 1,

@@ -1,9 +1,9 @@
-"""What an archive may tell as settled, by promises of what is committed and how far it has read."""
+"""What an archive may tell as fulfilled, by promises of what is committed and how far it has read."""
 
 import pytest
 
 from tamis.spark_sink.archive_tables import Commit
-from tamis.spark_sink.settling import Promise, Settling
+from tamis.spark_sink.fulfilment import Fulfilment, Promise
 
 IDS = {"tamis.views": "views", "tamis.notifications.ann": "ann"}
 
@@ -13,18 +13,18 @@ def promise(events: int, views: int, ann: int) -> Promise:
 
 
 @pytest.fixture
-def settling(monkeypatch: pytest.MonkeyPatch) -> Settling:
+def fulfilment(monkeypatch: pytest.MonkeyPatch) -> Fulfilment:
     """Promised that 10 events are whole for who has read 1 view and 5 notifications; then 20 for 2 and 9."""
     promises = iter([promise(10, 1, 5), promise(20, 2, 9)])
-    monkeypatch.setattr("tamis.spark_sink.settling.promised", lambda _settings: next(promises))
-    made = Settling({("gone", 3): 7})
+    monkeypatch.setattr("tamis.spark_sink.fulfilment.promised", lambda _settings: next(promises))
+    made = Fulfilment({("gone", 3): 7})
     for _ in range(2):
         made.ask(None)  # type: ignore[arg-type]
     return made
 
 
 @pytest.mark.parametrize(
-    ("nexts", "settled"),
+    ("nexts", "fulfilled"),
     [
         ({}, None),
         ({("views", 0): 1, ("ann", 0): 4}, None),
@@ -34,16 +34,16 @@ def settling(monkeypatch: pytest.MonkeyPatch) -> Settling:
         ({("views", 0): 2, ("ann", 0): 9}, 20),
     ],
 )
-def test_nothing_is_settled_before_all_is_read_that_was_written_with_it(
-    settling: Settling, nexts: dict[tuple[str, int], int], settled: int | None
+def test_nothing_is_fulfilled_before_all_is_read_that_was_written_with_it(
+    fulfilment: Fulfilment, nexts: dict[tuple[str, int], int], fulfilled: int | None
 ) -> None:
-    assert settling.reached(nexts).get(("orders", 0)) == settled
-    assert settling.reached(nexts)["gone", 3] == 7, "what was settled of a topic that is gone stays so"
+    assert fulfilment.reached(nexts).get(("orders", 0)) == fulfilled
+    assert fulfilment.reached(nexts)["gone", 3] == 7, "what was fulfilled of a topic that is gone stays so"
 
 
-def test_what_is_settled_stays_so(settling: Settling) -> None:
-    settling.reached({("views", 0): 2, ("ann", 0): 9})
-    assert settling.reached({})["orders", 0] == 20
+def test_what_is_fulfilled_stays_so(fulfilment: Fulfilment) -> None:
+    fulfilment.reached({("views", 0): 2, ("ann", 0): 9})
+    assert fulfilment.reached({})["orders", 0] == 20
 
 
 def test_a_commit_keeps_it() -> None:

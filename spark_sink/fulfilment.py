@@ -29,16 +29,16 @@ _POLL_SECONDS = 0.2
 _PROMISES_MAX = 64
 _EVENTS = "events"
 
-Settled = Mapping[Slice, int]
+Fulfilled = Mapping[Slice, int]
 """Of event partitions, the offset before which events have all of their notifications; of `tamis.undelivered`, the one
 before which what is noted as sent after all is there."""
 
 
 @dataclass(frozen=True, slots=True)
 class Promise:
-    """What will be settled for whoever has read that far."""
+    """What will be fulfilled for whoever has read that far."""
 
-    settled: Settled
+    fulfilled: Fulfilled
     ends: Mapping[Place, int]
     """Behind all that was written with it."""
     ids: Mapping[str, str]
@@ -53,14 +53,14 @@ def promised(settings: Settings) -> Promise:
     admin = admin_client(settings.kafka)
     # In this order: what comes about between two of these questions must show in the later ones' answers.
     matched = matched_up_to(settings, _SECONDS)
-    settled = log_ends(admin, places_of(admin, [settings.names.undelivered], _SECONDS), _SECONDS, committed=True)
+    fulfilled = log_ends(admin, places_of(admin, [settings.names.undelivered], _SECONDS), _SECONDS, committed=True)
     topics = topics_of(settings, notifications=True)
     places = [log.place for log in topics.logs if topics.roles[log.topic] != _EVENTS]
     ends = log_ends(admin, places, _SECONDS)
     if silent := [place for place in places if place not in ends]:
         raise UnreachableError(f"Kafka does not tell where {silent[0][0]} [{silent[0][1]}] ends.")
     ids = topics.ids
-    known = {(ids[topic], at): offset for (topic, at), offset in {**matched, **settled}.items() if topic in ids}
+    known = {(ids[topic], at): offset for (topic, at), offset in {**matched, **fulfilled}.items() if topic in ids}
     return Promise(known, ends, ids)
 
 
@@ -78,13 +78,13 @@ def await_kept(settings: Settings, promise: Promise) -> bool:
     return True
 
 
-class Settling:
-    """What an archive has been promised, and has settled."""
+class Fulfilment:
+    """What an archive has been promised, and has fulfilled."""
 
-    def __init__(self, told: Settled | None) -> None:
+    def __init__(self, told: Fulfilled | None) -> None:
         self.told = told
         """What the archive has; None if it tells nothing of that yet."""
-        self._settled = dict(told or {})
+        self._fulfilled = dict(told or {})
         self._promises: deque[Promise] = deque(maxlen=_PROMISES_MAX)
         self._lock = threading.Lock()
         """Spark asks in a thread of its own."""
@@ -101,10 +101,10 @@ class Settling:
             with self._lock:
                 self._promises.append(promise)
 
-    def reached(self, nexts: Mapping[Slice, int]) -> Settled:
-        """All that is settled for who has read up to there."""
+    def reached(self, nexts: Mapping[Slice, int]) -> Fulfilled:
+        """All that is fulfilled for who has read up to there."""
         with self._lock:
             kept = [number for number, promise in enumerate(self._promises) if promise.is_kept(nexts)]
             for _ in range(max(kept, default=-1) + 1):  # a later one covers those before it
-                self._settled |= self._promises.popleft().settled
-            return dict(self._settled)
+                self._fulfilled |= self._promises.popleft().fulfilled
+            return dict(self._fulfilled)
