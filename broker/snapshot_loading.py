@@ -126,7 +126,10 @@ def restored(
 
 
 def faults(generation: Generation, extent: Extent, now: float) -> Iterator[str]:
-    """Why it must not be used, as far as that can be told without reading it."""
+    """Why it must not be used, as far as that can be told without reading it; `now` by the clock of Redis.
+
+    Of two clocks the one counts by which it is older: either may have been put back since it was made.
+    """
     layout, view = extent.layout, generation.view
     if generation.rules != layout.rules:
         yield f"it was made by the rules {generation.rules}, and the layout has {layout.rules}"
@@ -136,6 +139,8 @@ def faults(generation: Generation, extent: Extent, now: float) -> Iterator[str]:
         yield "it is of other partitions"
         return
     age = now - generation.created
+    if generation.made is not None:
+        age = max(age, time.time() - generation.made)
     if age > extent.lifetime:
         yield f"it is {age / 3600:.1f} hours old: of what ended since, the log may not tell any more"
     if age < -_AHEAD_SECONDS:

@@ -11,7 +11,7 @@ import json
 import os
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Self
 
@@ -54,6 +54,8 @@ class Generation:
     size: int
     chunks: Sequence[str] = field(repr=False, default=())
     """The digests of its chunks, all of `CHUNK_BYTES` but the last one."""
+    made: float | None = None
+    """The same as `created`, by the clock of the machine that made it; None if that was not noted."""
 
     def encode(self) -> str:
         return json.dumps({**asdict(self), "view": self.view.text, "format": FORMAT})
@@ -85,7 +87,11 @@ class Generation:
             } if len(chunks) == -(-size // CHUNK_BYTES) <= _CHUNKS_MAX and all(
                 isinstance(each, str) for each in chunks
             ):
-                return cls(name, created, View.parse(view), int(subscriptions), rules, int(size), tuple(chunks))
+                made = told.get("made") if isinstance(told, dict) else None
+                if made is not None and not isinstance(made, int | float):
+                    raise SnapshotError("it does not tell when it was made")
+                view_then = View.parse(view)
+                return cls(name, created, view_then, int(subscriptions), rules, int(size), tuple(chunks), made)
             case _:
                 raise SnapshotError("what Redis has of it does not fit together")
 
@@ -159,7 +165,7 @@ class SnapshotStore:
                     size += len(chunk)
                     if advance is not None:
                         advance(len(chunk))
-            made = Generation(name, about.created, about.view, about.subscriptions, about.rules, size, tuple(digests))
+            made = replace(about, name=name, size=size, chunks=tuple(digests))
             self._client.set(f"{self.key}:{name}", made.encode(), ex=_UNKNOWN_SECONDS)
             dropped = self._point_to(made, max(1, int(lifetime)))
         except BaseException:

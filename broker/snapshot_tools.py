@@ -133,7 +133,8 @@ def loaded(settings: Settings, path: Path, advance: Advance | None = None) -> Sa
             f"{path} was made before its invalid subscriptions were told: who starts from it would not tell of them. "
             "Make a new one, when brokers have caught up: tamis snapshot save."
         )
-    generation = Generation("", created, view, len(snapshot.ids), str(about.get("rules")), path.stat().st_size)
+    rules, size = str(about.get("rules")), path.stat().st_size
+    generation = Generation("", created, view, len(snapshot.ids), rules, size, made=created)
     try:
         with closing(store_of(settings, layout, shard)) as store:
             extent = _extent(settings, layout, shard)

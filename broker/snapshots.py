@@ -140,9 +140,10 @@ def save(settings: Settings, shot: Shot) -> Generation:
     """Write it to Redis. OvertakenError, RedisError, OSError, KafkaException."""
     layout, view = shot.layout, shot.view
     with closing(store_of(settings, layout, shot.shard)) as store, work_folder() as folder:
-        created = store.now() - (time.monotonic() - shot.frozen_at)
+        since = time.monotonic() - shot.frozen_at
+        created, here = store.now() - since, time.time() - since
         path = shot_file(settings, shot, folder, created)
-        about = Generation("", created, view, len(shot.state), layout.rules, 0)
+        about = Generation("", created, view, len(shot.state), layout.rules, 0, made=here)
         made = store.put(path, about, lifetime(settings, admin_client(settings.kafka)))
         if policy := store.dropping_policy():
             _LOG.warning("Redis drops snapshots when it is full: its maxmemory-policy is %s, not noeviction", policy)

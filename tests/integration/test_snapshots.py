@@ -261,12 +261,15 @@ def test_what_a_snapshot_must_fit_is_told_by_name(make_brokered: Make) -> None:
 
     whole = View(layout.number, ends)
 
-    def reasons(created: float = 0.0, rules: str = layout.rules, view: View = whole) -> str:
-        return " | ".join(faults(Generation("g", created, view, 1, rules, 1), extent, 0.0))
+    def reasons(created: float = 0.0, rules: str = layout.rules, view: View = whole, made: float | None = None) -> str:
+        return " | ".join(faults(Generation("g", created, view, 1, rules, 1, made=made), extent, 0.0))
 
     assert reasons() == ""
     assert reasons(created=-extent.lifetime - 1).startswith("it is 151.2 hours old")
     assert reasons(created=-extent.lifetime + 1) == ""
+    assert reasons(made=time.time() - extent.lifetime - 60).startswith("it is 151.2 hours old"), "Redis was put back"
+    assert reasons(made=time.time() - extent.lifetime + 60) == reasons(made=time.time() + 600) == ""
+    assert reasons(created=-extent.lifetime - 1, made=time.time()).startswith("it is 151.2"), "the machine was put back"
     assert reasons(created=600).startswith("it is from 10 minutes ahead")
     assert reasons(rules="others").startswith("it was made by the rules others")
     assert reasons(view=View(9, ends)) == "it is of layout 9, not 1"

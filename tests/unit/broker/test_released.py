@@ -3,6 +3,7 @@
 To change a format, give it the next number, keep what was written with the last one here, and go on reading it.
 """
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -17,7 +18,7 @@ from tamis.codecs.formats import NotificationFormat
 from tamis.codecs.layout import Layout
 from tamis.codecs.subscription import Subscription
 from tamis.codecs.view import Position, View
-from tamis.indexes import load
+from tamis.indexes import SnapshotError, load
 from tamis.indexes.limits import Limits
 from tamis.indexes.snapshot_file import FORMAT as SNAPSHOT_FORMAT
 
@@ -58,6 +59,13 @@ def test_snapshots_of_any_version_are_read(number: int, engine: str) -> None:
 @pytest.mark.parametrize("number", range(1, MANIFEST_FORMAT + 1))
 def test_manifests_of_any_version_are_read(number: int) -> None:
     assert Generation.decode(MANIFESTS[number].encode()) == GENERATION
+
+
+def test_a_manifest_that_is_written_now_is_read() -> None:
+    made = replace(GENERATION, made=1700000001.5)
+    assert Generation.decode(made.encode().encode()) == made
+    with pytest.raises(SnapshotError, match="when it was made"):
+        Generation.decode(made.encode().replace("1700000001.5", '"soon"').encode())
 
 
 @pytest.mark.parametrize("text", VIEWS.values())
