@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from tamis.broker.configuration import Settings
 from tamis.broker.errors import BrokerError, UnreachableError
-from tamis.broker.kafka import admin_client
+from tamis.broker.kafka import KafkaException, admin_client
 from tamis.broker.lag import matched_up_to
 from tamis.broker.lag_ends import Place, log_ends, places_of
 from tamis.spark_sink.archive_plan import topics_of
@@ -53,14 +53,18 @@ def promised(settings: Settings) -> Promise:
     admin = admin_client(settings.kafka)
     # In this order: what comes about between two of these questions must show in the later ones' answers.
     matched = matched_up_to(settings, _SECONDS)
-    fulfilled = log_ends(admin, places_of(admin, [settings.names.undelivered], _SECONDS), _SECONDS, committed=True)
+    try:
+        waiting = places_of(admin, [settings.names.undelivered], _SECONDS)
+    except KafkaException as error:
+        raise UnreachableError(f"Kafka does not tell about undelivered ones: {error.args[0].str()}") from error
+    settled = log_ends(admin, waiting, _SECONDS, committed=True)
     topics = topics_of(settings, notifications=True)
     places = [log.place for log in topics.logs if topics.roles[log.topic] != _EVENTS]
     ends = log_ends(admin, places, _SECONDS)
     if silent := [place for place in places if place not in ends]:
         raise UnreachableError(f"Kafka does not tell where {silent[0][0]} [{silent[0][1]}] ends.")
     ids = topics.ids
-    known = {(ids[topic], at): offset for (topic, at), offset in {**matched, **fulfilled}.items() if topic in ids}
+    known = {(ids[topic], at): offset for (topic, at), offset in {**matched, **settled}.items() if topic in ids}
     return Promise(known, ends, ids)
 
 
