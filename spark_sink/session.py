@@ -26,7 +26,7 @@ Spark: TypeAlias = "SparkSession"
 EMBEDDED = "local[*]"
 _SCALA = "2.13"
 _LOOPBACK = "127.0.0.1"
-_STDERR = 2
+_STDOUT, _STDERR = 1, 2
 _TOLD_LINES = 15
 _DYING_SECONDS = 2.0
 _SUBMITTED = "PYSPARK_GATEWAY_PORT"
@@ -161,7 +161,7 @@ def _started(name: str, options: SparkOptions, said: IO[bytes] | None) -> "Spark
     for key, value in told.items():
         builder = builder.config(key, value)
     try:
-        with _stderr_into(said):
+        with _output_into(said):
             return _got(builder)
     except (PySparkException, Py4JError, OSError) as error:
         reason = _last_lines(said) or str(error)
@@ -204,23 +204,24 @@ def _set_environment(options: SparkOptions) -> None:
 
 
 @contextmanager
-def _stderr_into(file: IO[bytes] | None) -> Iterator[None]:
-    """What is started within writes its stderr into that file, for all its life.
+def _output_into(file: IO[bytes] | None) -> Iterator[None]:
+    """What is started within writes its stdout and stderr into that file, for all its life; without one, to stderr.
 
-    Spark's Java process begins before it knows how much it is to log, and Ivy prints tables whatever it is told.
+    Spark's Java process begins before it knows how much it is to log, and Ivy prints tables whatever it is told. Delta
+    prints, too, to stdout, where nobody but the command has anything to say.
     """
-    if file is None:
-        yield
-        return
-    sys.stderr.flush()
-    own = os.dup(_STDERR)
-    os.dup2(file.fileno(), _STDERR)
+    for stream in (sys.stdout, sys.stderr):
+        stream.flush()
+    own = {number: os.dup(number) for number in (_STDOUT, _STDERR)}
+    for number in own:
+        os.dup2(_STDERR if file is None else file.fileno(), number)
     try:
         yield
     finally:
         sys.stderr.flush()
-        os.dup2(own, _STDERR)
-        os.close(own)
+        for number, before in own.items():
+            os.dup2(before, number)
+            os.close(before)
 
 
 def _last_lines(file: IO[bytes] | None) -> str:

@@ -2,6 +2,7 @@
 
 import json
 import logging
+import os
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -124,6 +125,22 @@ def test_what_is_committed_is_there_once_however_often_it_is_archived(archived: 
     archived.tamis("archive", "optimize")
     assert archived.values() == ["a", "b", "c", "d"]
     assert archived.once()["records"] == 0
+
+
+def test_what_killed_archivers_left_is_removed_and_nothing_else(archived: Archived) -> None:
+    archived.send("a", "b")
+    archived.once()
+    whole = next(archived.folder.glob("records/topic=*events/day=*/*.parquet"))
+    old, fresh = whole.with_name("part-old.parquet"), whole.with_name("part-fresh.parquet")
+    for left in (old, fresh):
+        left.write_bytes(whole.read_bytes())
+    os.utime(old, (time.time() - 8 * 24 * 3600,) * 2)
+    archived.tamis("archive", "optimize", "--vacuum")
+    assert (old.exists(), fresh.exists(), whole.exists()) == (False, True, True)
+    archived.tamis("archive", "optimize", "--vacuum", "--keep-hours", "0", code=6)
+    assert "an archiver is writing" in archived.tamis.said
+    assert fresh.exists()
+    assert archived.values() == ["a", "b"]
 
 
 def test_a_topic_made_anew_is_another_topic_and_retention_is_no_secret(archived: Archived, admin: AdminClient) -> None:
