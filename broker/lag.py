@@ -7,6 +7,7 @@ offsets in it is being decided.
 import time
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from tamis.broker.configuration import Settings
 from tamis.broker.errors import UnreachableError
@@ -26,6 +27,8 @@ from tamis.broker.reading import TO_THE_END
 from tamis.codecs.layout import Layout
 
 _NO_GROUP = "tamis-lag"
+_DECIDED = {"isolation.level": "read_uncommitted"}
+"""Offsets that are not decided are never told; with the other level they are waited for."""
 _LOOKED_AT_MAX = 1000
 """Where no more offsets than these are left, it is worth a look whether any of them is an event."""
 _PROPERTIES = {**TO_THE_END, "queued.min.messages": 1}
@@ -61,16 +64,25 @@ def lags(settings: Settings, seconds: float = 10.0) -> list[PartitionLag]:
 
 
 def matched_up_to(settings: Settings, seconds: float = 10.0) -> dict[Place, int]:
-    """The offset in each event partition before which every shard has matched all, in transactions that are decided."""
+    """The offset in each event partition before which every shard has matched all, in transactions that are decided.
+
+    By the ids of topics, as the layout has them. What is being decided is left out, and not waited for.
+    """
     layout = require_layout(settings, seconds)
     admin = admin_client(settings.kafka)
     try:
         places = places_of(admin, _event_topics(settings, layout), seconds)
         begins = _begins(admin, layout, places, seconds)
-        committed = [_committed(settings, group, places, seconds) for group in _groups(settings, layout)]
+        groups = _groups(settings, layout)
+        committed = [_committed(settings, group, places, seconds, _DECIDED) for group in groups]
     except KafkaException as error:
         raise UnreachableError(f"Kafka does not tell how far brokers are: {error.args[0].str()}") from error
-    return {place: min(_next(of_shard[place], begins.get(place)) for of_shard in committed) for place in places}
+    return {
+        (layout.topics[topic], partition): min(
+            _next(of_shard[topic, partition], begins.get((topic, partition))) for of_shard in committed
+        )
+        for topic, partition in places
+    }
 
 
 def _event_topics(settings: Settings, layout: Layout) -> list[str]:
@@ -112,8 +124,14 @@ def _lags(settings: Settings, layout: Layout, admin: AdminClient, seconds: float
     return found
 
 
-def _committed(settings: Settings, group: str, places: Iterable[Place], seconds: float) -> dict[Place, int | None]:
-    client = consumer(settings.kafka, group)
+def _committed(
+    settings: Settings,
+    group: str,
+    places: Iterable[Place],
+    seconds: float,
+    properties: Mapping[str, str] = MappingProxyType({}),
+) -> dict[Place, int | None]:
+    client = consumer(settings.kafka, group, properties)
     try:
         found = client.committed([TopicPartition(*place) for place in places], seconds)
     finally:

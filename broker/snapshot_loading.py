@@ -93,7 +93,11 @@ def newest_state(settings: Settings, admin: AdminClient, layout: Layout, shard: 
             for name in names:
                 assert extent is not None
                 try:
-                    return restored(settings, store, store.generation(name), extent)
+                    generation = store.generation(name)
+                    if reason := untimely(generation, extent):  # or this clock is wrong, and others can use it
+                        _LOG.warning("snapshot %s of shard %d is not used: %s", name, shard, reason)
+                        continue
+                    return restored(settings, store, generation, extent)
                 except (SnapshotError, MemoryError) as error:
                     why = str(error) or "it takes too much memory"
                     _LOG.warning("snapshot %s of shard %d is of no use: %s", name, shard, why)
@@ -126,10 +130,7 @@ def restored(
 
 
 def faults(generation: Generation, extent: Extent, now: float) -> Iterator[str]:
-    """Why it must not be used, as far as that can be told without reading it; `now` by the clock of Redis.
-
-    Of two clocks the one counts by which it is older: either may have been put back since it was made.
-    """
+    """Why it must not be used, as far as that can be told without reading it; `now` by the clock of Redis."""
     layout, view = extent.layout, generation.view
     if generation.rules != layout.rules:
         yield f"it was made by the rules {generation.rules}, and the layout has {layout.rules}"
@@ -139,16 +140,24 @@ def faults(generation: Generation, extent: Extent, now: float) -> Iterator[str]:
         yield "it is of other partitions"
         return
     age = now - generation.created
-    if generation.made is not None:
-        age = max(age, time.time() - generation.made)
     if age > extent.lifetime:
-        yield f"it is {age / 3600:.1f} hours old: of what ended since, the log may not tell any more"
+        yield _told_age(age)
     if age < -_AHEAD_SECONDS:
         yield f"it is from {-age / 60:.0f} minutes ahead, by the clock of Redis"
     for at in view.positions:
         low, end = extent.lows[at.partition], extent.ends[at.partition]
         if not low <= at.offset <= end:
             yield f"it goes up to offset {at.offset} of partition {at.partition}, which has {low} to {end}"
+
+
+def untimely(generation: Generation, extent: Extent) -> str | None:
+    """Why it must not be used by the clocks of machines: that of Redis may have been put back since it was made."""
+    age = 0.0 if generation.made is None else time.time() - generation.made
+    return f"{_told_age(age)}, by this machine's clock" if age > extent.lifetime else None
+
+
+def _told_age(age: float) -> str:
+    return f"it is {age / 3600:.1f} hours old: of what ended since, the log may not tell any more"
 
 
 def described(layout: Layout, shard: int, topic_id: str, view: View) -> dict[str, str | int]:

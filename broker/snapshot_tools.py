@@ -13,7 +13,7 @@ from tamis.broker.frozen_state import about_of
 from tamis.broker.kafka import KafkaException, TopicPartition, admin_client, consumer
 from tamis.broker.layouts import require_layout
 from tamis.broker.shipping import reached, reporter_of
-from tamis.broker.snapshot_loading import Extent, extent_of, faults, restored, store_of, work_folder
+from tamis.broker.snapshot_loading import Extent, extent_of, faults, restored, store_of, untimely, work_folder
 from tamis.broker.snapshot_store import Advance, Generation, OvertakenError
 from tamis.broker.snapshots import Shot, save, shot_file
 from tamis.broker.subscription_log import SubscriptionLog
@@ -73,7 +73,7 @@ def listed(settings: Settings, shards: list[int] | None = None, name: str | None
                 except SnapshotError as error:
                     found.append(Listed(shard, each, place == 0, None, None, [str(error)]))
                     continue
-                wrong = list(faults(generation, extent, now))
+                wrong = [*faults(generation, extent, now), *filter(None, [untimely(generation, extent)])]
                 found.append(Listed(shard, each, place == 0, generation, now - generation.created, wrong))
     if name is not None and not found:
         raise MissingError(f"Redis has no generation {name}. tamis snapshot list tells which there are.")
@@ -138,7 +138,7 @@ def loaded(settings: Settings, path: Path, advance: Advance | None = None) -> Sa
     try:
         with closing(store_of(settings, layout, shard)) as store:
             extent = _extent(settings, layout, shard)
-            if wrong := next(faults(generation, extent, store.now()), None):
+            if wrong := next(faults(generation, extent, store.now()), None) or untimely(generation, extent):
                 raise ConflictError(f"{path} must not be used: {wrong}.")
             kept = store.put(path, generation, extent.lifetime, advance)
     except OvertakenError as error:

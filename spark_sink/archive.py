@@ -11,7 +11,7 @@ from tamis.broker.configuration import Settings
 from tamis.broker.errors import UnreachableError
 from tamis.spark_sink.archive_metrics import ArchiveMeters
 from tamis.spark_sink.archive_place import Place
-from tamis.spark_sink.archive_plan import Plan, plan, topics_of
+from tamis.spark_sink.archive_plan import Plan, Topics, plan, topics_of
 from tamis.spark_sink.archive_progress import Heard, Progress
 from tamis.spark_sink.archive_stream import Pace, Stream
 from tamis.spark_sink.archive_tables import Writer, add_beginnings, fulfilled_by, make, next_offsets
@@ -172,10 +172,13 @@ class _Watch:
         if self._wanted.pace.seconds is None or time.monotonic() < self._next:
             return False
         self._next = time.monotonic() + _LOOK_SECONDS
-        if self._fulfilment is not None:
-            self._fulfilment.ask(self._settings)
         try:
-            topics = topics_of(self._settings, notifications=self._wanted.notifications)
+            topics = self._asked() or topics_of(self._settings, notifications=self._wanted.notifications)
         except UnreachableError:
             return False  # the stream itself will tell, if that lasts
+        if self._fulfilment is not None and self._fulfilment.has_more_to_tell:
+            return True  # which the next stream's first batch does
         return frozenset(log.slice for log in topics.logs) != self._places
+
+    def _asked(self) -> Topics | None:
+        return None if self._fulfilment is None else self._fulfilment.ask(self._settings)

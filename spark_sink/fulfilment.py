@@ -9,16 +9,17 @@ or not. Whoever has read all partitions up to there has all notifications of tho
 import logging
 import threading
 import time
-from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import reduce
+from operator import or_
 
 from tamis.broker.configuration import Settings
 from tamis.broker.errors import BrokerError, UnreachableError
 from tamis.broker.kafka import KafkaException, admin_client
 from tamis.broker.lag import matched_up_to
-from tamis.broker.lag_ends import Place, log_ends, places_of
-from tamis.spark_sink.archive_plan import topics_of
+from tamis.broker.lag_ends import log_ends, places_of
+from tamis.spark_sink.archive_plan import Topics, topics_of
 from tamis.spark_sink.archive_tables import Slice
 
 _LOG = logging.getLogger(__name__)
@@ -39,13 +40,13 @@ class Promise:
     """What will be fulfilled for whoever has read that far."""
 
     fulfilled: Fulfilled
-    ends: Mapping[Place, int]
+    ends: Mapping[Slice, int]
     """Behind all that was written with it."""
-    ids: Mapping[str, str]
-    """Of the topics of these places."""
+    topics: Topics
+    """All that there were."""
 
     def is_kept(self, nexts: Mapping[Slice, int]) -> bool:
-        return all(nexts.get((self.ids[topic], partition), 0) >= end for (topic, partition), end in self.ends.items())
+        return all(nexts.get(each, 0) >= end for each, end in self.ends.items())
 
 
 def promised(settings: Settings) -> Promise:
@@ -59,56 +60,83 @@ def promised(settings: Settings) -> Promise:
         raise UnreachableError(f"Kafka does not tell about undelivered ones: {error.args[0].str()}") from error
     settled = log_ends(admin, waiting, _SECONDS, committed=True)
     topics = topics_of(settings, notifications=True)
-    places = [log.place for log in topics.logs if topics.roles[log.topic] != _EVENTS]
-    ends = log_ends(admin, places, _SECONDS)
-    if silent := [place for place in places if place not in ends]:
+    slices = {log.place: log.slice for log in topics.logs if topics.roles[log.topic] != _EVENTS}
+    ends = log_ends(admin, slices, _SECONDS)
+    if silent := [place for place in slices if place not in ends]:
         raise UnreachableError(f"Kafka does not tell where {silent[0][0]} [{silent[0][1]}] ends.")
-    ids = topics.ids
-    known = {(ids[topic], at): offset for (topic, at), offset in {**matched, **settled}.items() if topic in ids}
-    return Promise(known, ends, ids)
+    known = matched | {slices[place]: end for place, end in settled.items() if place in slices}
+    return Promise(known, {slices[place]: end for place, end in ends.items()}, topics)
 
 
 def await_kept(settings: Settings, promise: Promise) -> bool:
     """Whether all of it can be read in time."""
     admin = admin_client(settings.kafka)
-    left = dict(promise.ends)
+    left = {log.place: promise.ends[log.slice] for log in promise.topics.logs if log.slice in promise.ends}
     deadline = time.monotonic() + WAIT_SECONDS
-    while left:
+    while True:
         ends = log_ends(admin, left, _SECONDS, committed=True)
         left = {place: end for place, end in left.items() if ends.get(place, 0) < end}
-        if left and time.monotonic() > deadline:
-            return False
-        time.sleep(_POLL_SECONDS if left else 0)
-    return True
+        if not left or time.monotonic() > deadline:
+            return not left
+        time.sleep(_POLL_SECONDS)
 
 
 class Fulfilment:
-    """What an archive has been promised, and has fulfilled."""
+    """What an archive has been promised, and what it tells as fulfilled."""
 
     def __init__(self, told: Fulfilled | None) -> None:
         self.told = told
         """What the archive has; None if it tells nothing of that yet."""
-        self._fulfilled = dict(told or {})
-        self._promises: deque[Promise] = deque(maxlen=_PROMISES_MAX)
+        self._promises: list[Promise] = []
+        self._nexts: Mapping[Slice, int] = {}
+        """How far the archive has read."""
         self._lock = threading.Lock()
         """Spark asks in a thread of its own."""
+        self._is_silent = False
 
-    def ask(self, settings: Settings, *, waits: bool = False) -> None:
-        """Until it is kept, if it can be waited for. Who gets no answer archives all the same."""
+    def ask(self, settings: Settings, *, waits: bool = False) -> Topics | None:
+        """For another promise, and until it is kept, if it can be waited for; which topics there are.
+
+        Who gets no answer archives all the same.
+        """
         try:
             promise = promised(settings)
-            if waits:
-                await_kept(settings, promise)
+            if waits and not await_kept(settings, promise):
+                _LOG.warning("a transaction of Tamis's is open for long: the last events will not be comparable yet")
         except BrokerError as error:
-            _LOG.warning("Up to where events have all of their notifications is not told: %s", error)
-        else:
-            with self._lock:
-                self._promises.append(promise)
-
-    def reached(self, nexts: Mapping[Slice, int]) -> Fulfilled:
-        """All that is fulfilled for who has read up to there."""
+            if not self._is_silent:
+                _LOG.warning("Up to where events have all of their notifications is not told: %s", error)
+            self._is_silent = True
+            return None
+        self._is_silent = False
         with self._lock:
-            kept = [number for number, promise in enumerate(self._promises) if promise.is_kept(nexts)]
-            for _ in range(max(kept, default=-1) + 1):  # a later one covers those before it
-                self._fulfilled |= self._promises.popleft().fulfilled
-            return dict(self._fulfilled)
+            self._promises.append(promise)
+            if len(self._promises) > _PROMISES_MAX:
+                del self._promises[1::2]  # the first one is kept soonest, if none is for long
+        return promise.topics
+
+    def reached(self, nexts: Mapping[Slice, int]) -> Fulfilled | None:
+        """All that is fulfilled for who has read up to there; None if nothing was ever promised that is."""
+        with self._lock:
+            return self._reached(nexts)[1]
+
+    def told_with(self, nexts: Mapping[Slice, int]) -> None:
+        """The archive has read up to there, and tells what is fulfilled by that."""
+        with self._lock:
+            count, self.told = self._reached(nexts)
+            del self._promises[:count]
+            self._nexts = nexts
+
+    @property
+    def has_more_to_tell(self) -> bool:
+        """Even if nothing more is read."""
+        return self.reached(self._nexts) != self.told
+
+    def _reached(self, nexts: Mapping[Slice, int]) -> tuple[int, Fulfilled | None]:
+        """And how many promises that uses up: a later one covers those before it."""
+        count = max((number for number, one in enumerate(self._promises, 1) if one.is_kept(nexts)), default=0)
+        if count == 0:
+            return 0, self.told
+        return count, reduce(
+            or_, (dict(promise.fulfilled) for promise in self._promises[:count]), dict(self.told or {})
+        )

@@ -7,6 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from tamis.broker.names import Names
+from tamis.codecs.headers import RETRIED
 from tamis.spark_sink import deliveries
 from tamis.spark_sink.frames import frame_of
 from tamis.spark_sink.fulfilment import Fulfilled
@@ -71,17 +72,27 @@ def delivered(source: ReplaySource, names: Names, fulfilled: Fulfilled) -> "Data
     One of those is sent after all and noted as that in one transaction, of which only one half may have been read. So a
     note counts from when both halves are there for certain; and what was sent tells itself what it was.
     """
+    from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
+
     prefix = names.notifications("")
-    came = source.notifications(prefix).select(*_RECORD).mapInArrow(partial(deliveries.notified, prefix), _DELIVERIES)
+
+    def told(records: "DataFrame") -> "DataFrame":
+        return records.select(*_RECORD).mapInArrow(partial(deliveries.notified, prefix), _DELIVERIES)
+
+    sent = source.notifications(prefix)
+    came = told(sent)
     kept = source.records([names.undelivered])
+    if kept.isEmpty():
+        return came
     noted = inside(kept, {place: (0, end - 1) for place, end in fulfilled.items()})
-    sent = (
+    late = told(sent.where(F.exists("headers", lambda header: header["key"] == RETRIED)))
+    settled = (
         noted.select(*_RECORD)
         .mapInArrow(deliveries.settled, _SETTLEMENTS)
-        .unionByName(came.where("at_partition is not null").select("at_partition", "at_offset"))
+        .unionByName(late.select("at_partition", "at_offset"))
     )
     waiting = kept.select(*_RECORD).mapInArrow(deliveries.undelivered, _DELIVERIES)
-    return came.unionByName(waiting.join(sent, ["at_partition", "at_offset"], "left_anti"))
+    return came.unionByName(waiting.join(settled, ["at_partition", "at_offset"], "left_anti"))
 
 
 def comparable(places: EventPlaces, fulfilled: Fulfilled) -> EventPlaces:

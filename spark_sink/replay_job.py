@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tamis.broker.configuration import Settings
-from tamis.broker.errors import InvalidError
+from tamis.broker.errors import ConflictError, InvalidError
 from tamis.broker.republishing import Replayed, republish, require_target
 from tamis.codecs.layout import Layout
 from tamis.spark_sink import replay_comparison as comparing
@@ -101,8 +101,14 @@ def run(session: "SparkSession", settings: Settings, source: ReplaySource, plan:
                 write(found, counts, plan.out)
             if not plan.compares:
                 return Report(counts)
-            places = comparing.comparable(places_of(events), fulfilled)
-            uncompared = counts.events - comparing.inside(events, places).count()
+            whole = places_of(events)
+            places = comparing.comparable(whole, fulfilled)
+            if whole and not places:
+                raise ConflictError(
+                    "None of these events can be compared: brokers have not matched them, or what they sent was not "
+                    "read yet. Is the archive up to date, and does tamis lag tell of brokers at work?"
+                )
+            uncompared = 0 if places == whole else counts.events - comparing.inside(events, places).count()
             should = comparing.expected(comparing.inside(found.where("reason is null"), places))
             outside = source.others(topics).select("topic_id", "partition", "offset")
             came = comparing.within(comparing.delivered(source, names, fulfilled), places, outside)

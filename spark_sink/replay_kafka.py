@@ -60,8 +60,8 @@ class KafkaSource:
         promise = promised(self._settings)
         if not await_kept(self._settings, promise):
             raise ConflictError(
-                f"A transaction of notifications is open for more than {WAIT_SECONDS:g} seconds: what came cannot be "
-                "told yet. Is a broker stuck? tamis lag tells more."
+                f"For {WAIT_SECONDS:g} seconds a transaction of Tamis has been open, or a partition without leader: "
+                "what came cannot be told yet. Is a broker stuck? tamis lag and tamis topics check tell more."
             )
         return promise.fulfilled
 

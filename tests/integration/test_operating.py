@@ -15,8 +15,8 @@ from processes import soon
 from tamis.admin.cli import run
 from tamis.admin.local.ports import Ports
 from tamis.broker.configuration import MetricsSettings, Settings
-from tamis.broker.kafka import producer
-from tamis.broker.lag import PartitionLag, lags
+from tamis.broker.kafka import TopicPartition, consumer, producer
+from tamis.broker.lag import PartitionLag, lags, matched_up_to
 from tamis.broker.redis import connect
 from tamis.broker.service import serve
 from tamis.broker.snapshot_tools import made
@@ -123,6 +123,28 @@ class TestLag:
             tamis("lag", "--max", "0", code=1)
             somebody.abort_transaction(SECONDS)
             assert soon(lambda: (self.of(cluster, 0, 0).lag, self.of(cluster, 0, 0).hidden) == (0, 0), SECONDS)
+
+    def test_what_all_shards_have_matched_is_told_while_more_is_being_decided(
+        self, cluster: Cluster, unique: str
+    ) -> None:
+        place = cluster.names.events, 1
+        id = cluster.layout.topics[place[0]]  # noqa: A001 - a word of this domain
+        assert matched_up_to(cluster.settings)[id, 1] == 0
+        groups = [cluster.names.group(cluster.layout.number, shard) for shard in range(2)]
+        members = [consumer(cluster.settings.kafka, group) for group in groups]
+        for member, offset in zip(members, (2, 9), strict=True):
+            member.commit(offsets=[TopicPartition(*place, offset)], asynchronous=False)
+        assert matched_up_to(cluster.settings)[id, 1] == 2
+        deciding = producer(cluster.settings.kafka, f"{unique}-deciding", {"transaction.timeout.ms": 300_000})
+        deciding.init_transactions(SECONDS)
+        deciding.begin_transaction()
+        metadata = members[0].consumer_group_metadata()
+        deciding.send_offsets_to_transaction([TopicPartition(*place, 5)], metadata, SECONDS)
+        assert matched_up_to(cluster.settings, seconds=2.0)[id, 1] == 2
+        deciding.commit_transaction(SECONDS)
+        assert soon(lambda: matched_up_to(cluster.settings)[id, 1] == 5, SECONDS)
+        for member in members:
+            member.close()
 
     def test_without_a_layout_it_says_what_to_do(self, tamis: Command, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("TAMIS_PREFIX", "nothing-here")
