@@ -15,10 +15,12 @@ from tamis.broker.kafka import (
     KafkaException,
     Message,
     TopicPartition,
+    is_end_of_partition,
     is_fatal,
     offset_of,
     place_of,
 )
+from tamis.broker.stall_watch import StallWatch
 from tamis.broker.transactions import RebuildError, Verdict, is_forbidden, last_word, refuse, verdict
 from tamis.codecs.errors import RecordError
 from tamis.codecs.view import Progress, View
@@ -36,8 +38,14 @@ Policy = Callable[[Sequence[TopicPartition]], None]
 class EventSource:
     """What a member of a group polls: no record that was processed before, none of a partition that has gone."""
 
-    def __init__(self, client: Consumer, topics: Sequence[str], on_first_start: Policy) -> None:
+    def __init__(
+        self, client: Consumer, topics: Sequence[str], on_first_start: Policy, stalls: StallWatch | None = None
+    ) -> None:
+        """The client tells of the ends of partitions, if a watch is kept whether it has stalled."""
         self._client = client
+        self._stalls = stalls
+        self._ends: dict[Place, int] = {}
+        """Where there was no more: behind markers, too, and what is no event."""
         self._on_first_start = on_first_start
         self._next: dict[Place, int] = {}
         self._progress: dict[Place, tuple[int, Progress]] = {}
@@ -85,9 +93,12 @@ class EventSource:
         """What is held back and what comes: the first of it in so many seconds, the rest if it is here already."""
         self._gone.clear()
         # Also where there is enough: it is in here that the client hears of partitions that come and go.
-        self._accept(self._client.poll(0 if self._held else seconds))
+        first = self._client.poll(0 if self._held else seconds)
+        self._accept(first)
         if len(self._held) < most:
             self._accept(*self._client.consume(most - len(self._held), 0))
+        if first is None and not self._held and self._stalls is not None:
+            self._stalls.look({place: max(at, self._ends.get(place, 0)) for place, at in self._next.items()})
         return self._released(most)
 
     def gather(self, messages: list[Message], seconds: float, most: int) -> list[Message]:
@@ -105,6 +116,7 @@ class EventSource:
     def rewind(self) -> None:
         """Go back to what is committed, after an abort. Forgetting this would lose events."""
         self._held.clear()
+        self._ends.clear()
         if not self._next:
             return
         for place in self._committed([TopicPartition(*place) for place in self._next]):
@@ -141,6 +153,9 @@ class EventSource:
 
     def _tell(self, message: Message, error: KafkaError) -> None:
         """Raise what the client cannot get over by itself."""
+        if is_end_of_partition(error):
+            self._ends[place_of(message)] = offset_of(message)
+            return
         if is_forbidden(error) or verdict(error) is Verdict.STOP:
             raise last_word(error)
         if error.code() in LOG_WENT_BACK:
@@ -193,6 +208,7 @@ class EventSource:
         self._gone |= places
         for place in places:
             self._next.pop(place, None)
+            self._ends.pop(place, None)
             self._progress.pop(place, None)
         self._held = [message for message in self._held if place_of(message) in self._next]
         self.assignments += 1

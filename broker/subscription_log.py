@@ -17,6 +17,7 @@ from tamis.broker.errors import InvalidError, UnreachableError
 from tamis.broker.judgement import InvalidRecord
 from tamis.broker.kafka import (
     LOG_WENT_BACK,
+    Consumer,
     KafkaException,
     Message,
     TopicPartition,
@@ -42,6 +43,7 @@ _BATCH = 10_000
 _WAIT_SECONDS = 0.05
 _PATIENCE_SECONDS = 60.0
 _WARNING_SECONDS = 5.0
+_RENEWAL_SECONDS = 20.0
 _UNREPORTED_MAX = 1_000
 _REPORTED_BYTES_MAX = 64 * 1024
 """Of a record that is told whole: many may have to be remembered."""
@@ -107,8 +109,7 @@ class SubscriptionLog:
         self._admin = admin_client(settings.kafka)
         self._watch = TopicWatch(self._admin, layout.topics)
         self._view: View | None = None
-        self._client = consumer(settings.kafka, _NO_GROUP, {"enable.partition.eof": True})
-        self._client.assign([self._start(partition, is_new=restored is None) for partition in self.partitions])
+        self._client = self._new_client()
 
     def watch(self, topics: Mapping[str, str]) -> None:
         """These are the topics and their ids from now on."""
@@ -117,10 +118,21 @@ class SubscriptionLog:
     def close(self) -> None:
         self._client.close()
 
-    def _start(self, partition: int, *, is_new: bool) -> TopicPartition:
+    def _new_client(self) -> Consumer:
+        """Which goes on where this is."""
+        client = consumer(self._settings, _NO_GROUP, {"enable.partition.eof": True})
+        client.assign([self._start(partition) for partition in self.partitions])
+        return client
+
+    def _renew_client(self) -> None:
+        """One that has stopped fetching (`stall_watch`) never reads on; else another one is as good."""
+        client, self._client = self._client, self._new_client()
+        client.close()
+
+    def _start(self, partition: int) -> TopicPartition:
         """With the epoch of the last leader, by which a log is noticed that was cut back and grew again."""
         at = self._reached[partition]
-        if is_new or at.offset == 0:
+        if at.offset == 0:
             return TopicPartition(self.topic, partition, BEGINNING)
         return TopicPartition(self.topic, partition, at.offset, leader_epoch=at.leader_epoch)
 
@@ -147,7 +159,7 @@ class SubscriptionLog:
         return self.view
 
     def _read_to(self, ends: Mapping[int, int], tell: Callable[[int, int], None] | None, patience: float) -> None:
-        started = warned = time.monotonic()
+        started = warned = renewed = time.monotonic()
         first = {partition: self._reached[partition].offset for partition in self.partitions}
         for partition, end in ends.items():
             if end < self._reached[partition].offset:
@@ -158,12 +170,16 @@ class SubscriptionLog:
             moved = self._apply(self._take(_WAIT_SECONDS))
             now = time.monotonic()
             if moved:
-                started = now
+                started = renewed = now
                 if tell is not None:
                     done = sum(min(self._reached[number].offset, end) - first[number] for number, end in ends.items())
                     tell(done, sum(end - first[number] for number, end in ends.items()))
             elif now - started > patience:
                 raise UnreachableError(f"{self._told(behind, ends)} for {patience:g} s. {_STALLED}")
+            elif now - renewed > _RENEWAL_SECONDS:
+                renewed = now
+                _LOG.warning("%s. Reading on with a new client", self._told(behind, ends))
+                self._renew_client()
             elif now - warned > _WARNING_SECONDS:
                 warned = now
                 self._meters.waits(self._told(behind, ends))

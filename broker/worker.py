@@ -20,7 +20,7 @@ from tamis.broker.attempts import Attempts
 from tamis.broker.configuration import Settings
 from tamis.broker.errors import ConflictError
 from tamis.broker.event_source import EventSource, Place
-from tamis.broker.kafka import KafkaException, Message, consumer, offset_of, place_of
+from tamis.broker.kafka import KafkaException, Message, admin_client, consumer, offset_of, place_of
 from tamis.broker.matching_step import Bounds, Matched, matched, within
 from tamis.broker.memory import MemoryBound
 from tamis.broker.message_batch import MessageBatch
@@ -31,6 +31,7 @@ from tamis.broker.pace import Pace
 from tamis.broker.rejected_share import RejectedShare
 from tamis.broker.shipping import Identity, Shipment, Shipper, reached, subscribers_of
 from tamis.broker.snapshots import Snapshots
+from tamis.broker.stall_watch import StallWatch, readable_ends
 from tamis.broker.starting_points import StartingPoints
 from tamis.broker.subscription_log import SubscriptionLog
 from tamis.broker.transactions import RebuildError
@@ -125,8 +126,9 @@ class Worker:
         self._committed_at = self._learnt_at = 0.0
         self._told_at = time.monotonic()
         self._outbox = Outbox(settings.kafka, names.transactional_id(layout.number, shard, identity.slot))
-        self._consumer = consumer(settings.kafka, names.group(layout.number, shard))
-        self._source = EventSource(self._consumer, topics, StartingPoints(settings, layout, shard).choose)
+        self._consumer = consumer(settings.kafka, names.group(layout.number, shard), {"enable.partition.eof": True})
+        stalls = StallWatch(readable_ends(admin_client(settings.kafka)))
+        self._source = EventSource(self._consumer, topics, StartingPoints(settings, layout, shard).choose, stalls)
         self._shipper = Shipper(settings, identity, log, self._source)
 
     def run(self, must_stop: Callable[[], bool]) -> None:

@@ -2,7 +2,8 @@
 
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -10,11 +11,12 @@ import pytest
 from broker_cluster import Cluster
 from processes import soon
 from serving import SECONDS, delivered, publish, running
-from tamis.broker.configuration import BrokerSettings, NotificationSettings, RegistrySettings, Settings
+from tamis.broker.configuration import BrokerSettings, KafkaSettings, NotificationSettings, RegistrySettings, Settings
 from tamis.broker.errors import ConflictError, InvalidError, MissingError, UnreachableError
-from tamis.broker.kafka import AdminClient, KafkaError, KafkaException, NewTopic, TopicPartition
+from tamis.broker.kafka import AdminClient, Consumer, KafkaError, KafkaException, NewTopic, TopicPartition, consumer
 from tamis.broker.reading import BEGINNING, records
 from tamis.broker.service import serve
+from tamis.broker.stall_watch import StallWatch
 from tamis.broker.topics import add
 from tamis.codecs.event import Event
 from tamis.codecs.formats import NotificationFormat
@@ -91,6 +93,38 @@ def test_subscriptions_come_and_go_while_it_runs(make_brokered: MakeCluster) -> 
         cluster.subscribe(Subscription("ann", "paused", "exists number", paused="for now"))
         publish(cluster, {"number": 1})
         assert len(delivered(cluster, "ann", count=30)) == 30
+
+
+def test_clients_that_have_stopped_reading_are_replaced(
+    make_brokered: MakeCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both of them: that of the subscriptions and that of the events. Neither tells that it does."""
+    clients: list[Consumer] = []
+
+    def recorded(settings: KafkaSettings, group: str, properties: Mapping[str, bool]) -> Consumer:
+        clients.append(consumer(settings, group, properties))
+        return clients[-1]
+
+    for module in ("worker", "subscription_log"):
+        monkeypatch.setattr(f"tamis.broker.{module}.consumer", recorded)
+    monkeypatch.setattr("tamis.broker.worker.StallWatch", partial(StallWatch, seconds=0.5))
+    monkeypatch.setattr("tamis.broker.subscription_log._RENEWAL_SECONDS", 3.0)
+    cluster = make_brokered()
+    cluster.subscribe(Subscription("ann", "any", "exists price"))
+    with running(cluster):
+        publish(cluster, {"price": 5})
+        assert cluster.is_done(SECONDS)
+        stopped = clients[:]
+        for client in stopped[-2:]:
+            client.pause(client.assignment())
+        cluster.subscribe(Subscription("bob", "any", "exists price"))
+        publish(cluster, {"price": 6})
+        seen = [
+            (each.subscriber, NotificationId.parse(each.header.encode()).offset)
+            for each in delivered(cluster, "ann", "bob", count=3)
+        ]
+    assert sorted(seen) == [("ann", 0), ("ann", 1), ("bob", 1)]
+    assert len(clients) >= len(stopped) + 2
 
 
 def test_an_invalid_subscription_is_told_once_and_takes_its_predecessor_away(make_brokered: MakeCluster) -> None:

@@ -34,7 +34,9 @@ from tamis.broker.kafka import (
 from tamis.broker.notification_topics import ensure_notification_topics
 from tamis.broker.partitions import partition_of
 from tamis.broker.reading import BEGINNING, partitions_of, records
+from tamis.broker.stall_watch import StallWatch, readable_ends
 from tamis.broker.topics import Wanted, create
+from tamis.broker.transactions import RebuildError
 from tamis.codecs.event import Event
 from tamis.codecs.headers import ID, KEY, VIEW
 from tamis.codecs.subscription import Subscription
@@ -253,8 +255,9 @@ class Reader:
             *((topic, 0) for topic in self.topics),
             *((self._undelivered, partition) for partition in undelivered),
         ]
-        self._client = consumer(self.settings.kafka, "reader", {"enable.partition.eof": True})
-        self._client.assign([TopicPartition(*place, BEGINNING) for place in self._places])
+        self._nexts = dict.fromkeys(self._places, 0)
+        self._stalls = StallWatch(readable_ends(admin_client(self.settings.kafka)))
+        self._client = self._new_client()
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run)
         self._thread.start()
@@ -265,22 +268,41 @@ class Reader:
         self._thread.join()
         self._client.close()
 
+    def _new_client(self) -> Consumer:
+        client = consumer(self.settings.kafka, "reader", {"enable.partition.eof": True})
+        client.assign([TopicPartition(*place, at or BEGINNING) for place, at in self._nexts.items()])
+        return client
+
     def _run(self) -> None:
         try:
             while not self._stopping.is_set():
-                for message in self._client.consume(1000, 0.05):
+                messages = self._client.consume(1000, 0.05)
+                for message in messages:
                     self._take(message)
+                if not messages:
+                    self._look()
         except Exception as error:  # noqa: BLE001 - whoever waits for this thread is told
             self._failure = error
+
+    def _look(self) -> None:
+        """A client that has stopped fetching is replaced, as subscribers must do it."""
+        try:
+            self._stalls.look(self._nexts)
+        except RebuildError as error:
+            print(f"The reader goes on with a new client: {error}")
+            self._client.close()
+            self._client = self._new_client()
 
     def _take(self, message: Message) -> None:
         error = message.error()
         if error is not None:
             if is_end_of_partition(error):
                 self._ends[place_of(message)] = offset_of(message)
+                self._nexts[place_of(message)] = offset_of(message)
             elif is_fatal(error) or error.code() in LOG_WENT_BACK:
                 raise KafkaException(error)
             return  # what a broker that went away has to say
+        self._nexts[place_of(message)] = offset_of(message) + 1
         topic, _ = place_of(message)
         headers, value, key = dict(headers_of(message)), message.value() or b"", message.key()
         is_undelivered = topic == self._undelivered
