@@ -32,6 +32,8 @@ from tamis.codecs.subscription import Subscription
 from tamis.spark_sink import replay_comparison as comparing
 from tamis.spark_sink.archive import Archiver, Wanted
 from tamis.spark_sink.archive_place import Place
+from tamis.spark_sink.archive_stream import Pace
+from tamis.spark_sink.archive_tables import fulfilled_by, is_there
 from tamis.spark_sink.replay_comparison import Comparison, Difference
 from tamis.spark_sink.replay_job import AsDelivered, Plan, Report, run
 from tamis.spark_sink.replay_kafka import KafkaSource
@@ -260,6 +262,34 @@ def test_what_is_read_while_brokers_work_is_compared_as_far_as_it_is_whole(
     archived(spark, cluster, tmp_path)
     later = compared(spark, cluster, ArchiveSource(spark, str(path), Interval()))
     assert (later.expected, later.uncompared) == (every.expected, 5), "nobody has matched them yet"
+
+
+def test_an_archiver_that_goes_on_tells_of_the_last_events_though_nothing_follows(
+    make_brokered: MakeCluster, spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tamis.spark_sink.archive._LOOK_SECONDS", 1.0)
+    cluster = make_brokered()
+    cluster.subscribe(Subscription("ann", "few", "n < 5"))
+    cluster.start("slot-0")
+    place, ended = Place.at(str(tmp_path / "archive")), Flag()
+    archiver = Archiver(spark, cluster.settings, place, Wanted(Pace(seconds=1), notifications=True))
+
+    def fulfilled() -> int:
+        told = fulfilled_by(spark, place) if is_there(spark, place) else None
+        events = cluster.layout.topics[cluster.names.events]
+        return sum((told or {}).get((events, partition), 0) for partition in range(4))
+
+    with ThreadPoolExecutor(1) as executor:
+        running = executor.submit(archiver.run, ended.is_set)
+        try:
+            for number in range(20):
+                cluster.send(cluster.names.events, Event(f"e{number}", 0, {"n": number}).encode(), None, number % 4)
+            cluster.flush()
+            assert soon(lambda: running.done() or fulfilled() == 20, 2 * SECONDS)
+        finally:
+            ended.set()
+        running.result(SECONDS)
+    assert fulfilled() == 20
 
 
 def test_proposals_are_matched_against_all_that_came(
