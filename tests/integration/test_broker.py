@@ -98,24 +98,25 @@ def test_subscriptions_come_and_go_while_it_runs(make_brokered: MakeCluster) -> 
 def test_clients_that_have_stopped_reading_are_replaced(
     make_brokered: MakeCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Both of them: that of the subscriptions and that of the events. Neither tells that it does."""
+    """Those of the layout, of the subscriptions, and of the events. None of them tells that it does."""
     clients: list[Consumer] = []
 
     def recorded(settings: KafkaSettings, group: str, properties: Mapping[str, bool]) -> Consumer:
         clients.append(consumer(settings, group, properties))
         return clients[-1]
 
-    for module in ("worker", "subscription_log"):
+    for module in ("layout_watch", "subscription_log", "worker"):
         monkeypatch.setattr(f"tamis.broker.{module}.consumer", recorded)
-    monkeypatch.setattr("tamis.broker.worker.StallWatch", partial(StallWatch, seconds=0.5))
+    for module in ("layout_watch", "worker"):
+        monkeypatch.setattr(f"tamis.broker.{module}.StallWatch", partial(StallWatch, seconds=0.5))
     monkeypatch.setattr("tamis.broker.subscription_log._RENEWAL_SECONDS", 3.0)
     cluster = make_brokered()
     cluster.subscribe(Subscription("ann", "any", "exists price"))
     with running(cluster):
         publish(cluster, {"price": 5})
         assert cluster.is_done(SECONDS)
-        stopped = clients[:]
-        for client in stopped[-2:]:
+        stopped = [clients[0], *clients[-2:]]
+        for client in stopped:
             client.pause(client.assignment())
         cluster.subscribe(Subscription("bob", "any", "exists price"))
         publish(cluster, {"price": 6})
@@ -123,8 +124,11 @@ def test_clients_that_have_stopped_reading_are_replaced(
             (each.subscriber, NotificationId.parse(each.header.encode()).offset)
             for each in delivered(cluster, "ann", "bob", count=3)
         ]
+        more = f"{cluster.settings.prefix}.more"
+        add(cluster.settings, more, partitions=1)
+        publish(cluster, {"price": 7}, topic=more)
+        assert len(delivered(cluster, "ann", "bob", count=5)) == 5
     assert sorted(seen) == [("ann", 0), ("ann", 1), ("bob", 1)]
-    assert len(clients) >= len(stopped) + 2
 
 
 def test_an_invalid_subscription_is_told_once_and_takes_its_predecessor_away(make_brokered: MakeCluster) -> None:
