@@ -162,6 +162,8 @@ class _Watch:
 
     def __init__(self, settings: Settings, wanted: Wanted, planned: Plan, fulfilment: Fulfilment | None) -> None:
         self._fulfilment = fulfilment
+        if fulfilment is not None:
+            fulfilment.begin()
         self._settings = settings
         self._wanted = wanted
         self._places = frozenset(log.slice for log in planned.topics.logs)

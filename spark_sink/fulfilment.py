@@ -93,6 +93,11 @@ class Fulfilment:
         self._lock = threading.Lock()
         """Spark asks in a thread of its own."""
         self._is_silent = False
+        self._is_begun = False
+
+    def begin(self) -> None:
+        """Another stream reads now, whose first batch asks what to tell, even if there is nothing to read."""
+        self._is_begun = False
 
     def ask(self, settings: Settings, *, waits: bool = False) -> Topics | None:
         """For another promise, and until it is kept, if it can be waited for; which topics there are.
@@ -118,6 +123,7 @@ class Fulfilment:
     def reached(self, nexts: Mapping[Slice, int]) -> Fulfilled | None:
         """All that is fulfilled for who has read up to there; None if nothing was ever promised that is."""
         with self._lock:
+            self._is_begun = True
             return self._reached(nexts)[1]
 
     def told_with(self, nexts: Mapping[Slice, int]) -> None:
@@ -129,8 +135,9 @@ class Fulfilment:
 
     @property
     def has_more_to_tell(self) -> bool:
-        """Even if nothing more is read."""
-        return self.reached(self._nexts) != self.told
+        """Though nothing more is read; not before the stream's first batch, which tells it anyway."""
+        with self._lock:
+            return self._is_begun and self._reached(self._nexts)[1] != self.told
 
     def _reached(self, nexts: Mapping[Slice, int]) -> tuple[int, Fulfilled | None]:
         """And how many promises that uses up: a later one covers those before it."""

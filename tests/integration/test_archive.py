@@ -134,7 +134,8 @@ def test_what_killed_archivers_left_is_removed_and_nothing_else(archived: Archiv
     old, fresh = whole.with_name("part-old.parquet"), whole.with_name("part-fresh.parquet")
     for left in (old, fresh):
         left.write_bytes(whole.read_bytes())
-    os.utime(old, (time.time() - 8 * 24 * 3600,) * 2)
+    long_ago = time.time() - 8 * 24 * 3600
+    os.utime(old, (long_ago, long_ago))
     archived.tamis("archive", "optimize", "--vacuum")
     assert (old.exists(), fresh.exists(), whole.exists()) == (False, True, True)
     archived.tamis("archive", "optimize", "--vacuum", "--keep-hours", "0", code=6)

@@ -66,6 +66,10 @@ def test_what_was_told_stays_so_and_what_can_be_told_without_reading_more_is_kno
     assert not fulfilment.has_more_to_tell
     asked(monkeypatch, fulfilment, promise(40, 2, 9))
     assert fulfilment.has_more_to_tell
+    fulfilment.begin()
+    assert not fulfilment.has_more_to_tell, "the first batch of another stream will tell"
+    fulfilment.reached({})
+    assert fulfilment.has_more_to_tell
 
 
 def test_who_is_promised_nothing_tells_nothing(
