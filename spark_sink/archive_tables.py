@@ -197,7 +197,7 @@ class Writer:
         fulfilled = None if self._fulfilment is None else self._fulfilment.reached(nexts)
         self._write(records, Commit(self.term, self._number, nexts, fulfilled))
         if self._fulfilment is not None:
-            self._fulfilment.told_with(nexts)
+            self._fulfilment.told_with(nexts, fulfilled)
         self._certain = self._number
 
     def fulfils_more(self, nexts: Mapping[Slice, int]) -> bool:

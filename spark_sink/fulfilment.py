@@ -9,10 +9,8 @@ or not. Whoever has read all partitions up to there has all notifications of tho
 import logging
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import reduce
-from operator import or_
 
 from tamis.broker.configuration import Settings
 from tamis.broker.errors import BrokerError, UnreachableError
@@ -94,6 +92,7 @@ class Fulfilment:
         """Spark asks in a thread of its own."""
         self._is_silent = False
         self._is_begun = False
+        self._used_up: list[Promise] = []
 
     def begin(self) -> None:
         """Another stream reads now, whose first batch asks what to tell, even if there is nothing to read."""
@@ -124,26 +123,29 @@ class Fulfilment:
         """All that is fulfilled for who has read up to there; None if nothing was ever promised that is."""
         with self._lock:
             self._is_begun = True
-            return self._reached(nexts)[1]
+            self._used_up = self._kept(nexts)
+            return self._told_with(self._used_up)
 
-    def told_with(self, nexts: Mapping[Slice, int]) -> None:
-        """The archive has read up to there, and tells what is fulfilled by that."""
+    def told_with(self, nexts: Mapping[Slice, int], fulfilled: Fulfilled | None) -> None:
+        """The archive has read up to there, and tells what `reached` said. What was promised since comes next."""
         with self._lock:
-            count, self.told = self._reached(nexts)
-            del self._promises[:count]
-            self._nexts = nexts
+            self.told, self._nexts = fulfilled, nexts
+            self._promises = [one for one in self._promises if not any(one is used for used in self._used_up)]
+            self._used_up = []
 
     @property
     def has_more_to_tell(self) -> bool:
         """Though nothing more is read; not before the stream's first batch, which tells it anyway."""
         with self._lock:
-            return self._is_begun and self._reached(self._nexts)[1] != self.told
+            return self._is_begun and self._told_with(self._kept(self._nexts)) != self.told
 
-    def _reached(self, nexts: Mapping[Slice, int]) -> tuple[int, Fulfilled | None]:
-        """And how many promises that uses up: a later one covers those before it."""
+    def _kept(self, nexts: Mapping[Slice, int]) -> list[Promise]:
+        """And those before: a later one covers them, but for topics that are gone since."""
         count = max((number for number, one in enumerate(self._promises, 1) if one.is_kept(nexts)), default=0)
-        if count == 0:
-            return 0, self.told
-        return count, reduce(
-            or_, (dict(promise.fulfilled) for promise in self._promises[:count]), dict(self.told or {})
-        )
+        return self._promises[:count]
+
+    def _told_with(self, promises: Iterable[Promise]) -> Fulfilled | None:
+        told = self.told
+        for promise in promises:
+            told = {**(told or {}), **promise.fulfilled}
+        return told

@@ -22,6 +22,10 @@ def asked(monkeypatch: pytest.MonkeyPatch, fulfilment: Fulfilment, *promises: Pr
     return fulfilment
 
 
+def tell(fulfilment: Fulfilment, nexts: Nexts) -> None:
+    fulfilment.told_with(nexts, fulfilment.reached(nexts))
+
+
 @pytest.fixture
 def fulfilment(monkeypatch: pytest.MonkeyPatch) -> Fulfilment:
     """Promised that 10 events are whole for who has read 1 view and 5 notifications; then 20 for 2 and 9."""
@@ -59,7 +63,7 @@ def test_what_was_not_written_is_not_told_by_who_has_read_less(fulfilment: Fulfi
 def test_what_was_told_stays_so_and_what_can_be_told_without_reading_more_is_known(
     monkeypatch: pytest.MonkeyPatch, fulfilment: Fulfilment
 ) -> None:
-    fulfilment.told_with({("views", 0): 2, ("ann", 0): 9})
+    tell(fulfilment, {("views", 0): 2, ("ann", 0): 9})
     assert fulfilment.told == fulfilment.reached({}) == {("gone", 3): 7, ("orders", 0): 20}
     assert not fulfilment.has_more_to_tell
     asked(monkeypatch, fulfilment, promise(30, 3, 9))
@@ -70,6 +74,18 @@ def test_what_was_told_stays_so_and_what_can_be_told_without_reading_more_is_kno
     assert not fulfilment.has_more_to_tell, "the first batch of another stream will tell"
     fulfilment.reached({})
     assert fulfilment.has_more_to_tell
+
+
+def test_what_is_promised_while_a_commit_is_written_is_for_the_next_one(
+    monkeypatch: pytest.MonkeyPatch, fulfilment: Fulfilment
+) -> None:
+    nexts: Nexts = {("views", 0): 2, ("ann", 0): 9}
+    written = fulfilment.reached(nexts)
+    asked(monkeypatch, fulfilment, promise(25, 2, 9))
+    fulfilment.told_with(nexts, written)
+    assert fulfilment.told == {("gone", 3): 7, ("orders", 0): 20}
+    assert fulfilment.has_more_to_tell
+    assert fulfilment.reached(nexts) == {("gone", 3): 7, ("orders", 0): 25}
 
 
 def test_who_is_promised_nothing_tells_nothing(
