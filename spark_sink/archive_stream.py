@@ -89,13 +89,14 @@ def source(spark: "SparkSession", settings: Settings, plan: Plan, pace: Pace) ->
     day = functions.when(functions.col("timestampType") == _LOG_APPEND_TIME, functions.to_date("timestamp")).otherwise(
         functions.to_date(functions.current_timestamp())
     )
-    named = _with_ids(spark, stream, plan.topics.ids).withColumns(
+    named = with_ids(spark, stream, plan.topics.ids).withColumns(
         {"timestamp_type": functions.col("timestampType"), "day": day}
     )
     return named.select(*records_schema().fieldNames())
 
 
-def _with_ids(spark: "SparkSession", stream: "DataFrame", ids: Mapping[str, str]) -> "DataFrame":
+def with_ids(spark: "SparkSession", stream: "DataFrame", ids: Mapping[str, str]) -> "DataFrame":
+    """And a column `topic_id`, by each record's topic."""
     from pyspark.sql import functions
 
     if len(ids) > _MAP_MAX:

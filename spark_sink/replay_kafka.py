@@ -1,7 +1,6 @@
 """Replaying what Kafka itself still has: the same columns as an archive's, between offsets that are asked for once."""
 
 from collections.abc import Mapping, Sequence
-from functools import reduce
 from typing import TYPE_CHECKING
 
 from tamis.broker.configuration import Settings
@@ -11,12 +10,12 @@ from tamis.broker.positions import END, START, Position, resolved
 from tamis.broker.reading import partitions_known_to
 from tamis.broker.topic_facts import topic_ids
 from tamis.spark_sink.archive_plan import compacted_to, topics_of
-from tamis.spark_sink.archive_stream import assigned, by_topic, kafka_options
+from tamis.spark_sink.archive_stream import assigned, by_topic, kafka_options, with_ids
 from tamis.spark_sink.fulfilment import WAIT_SECONDS, Fulfilled, await_kept, promised
 from tamis.spark_sink.replay_sources import COLUMNS
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame, SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 _SECONDS = 10.0
 Offsets = Mapping[int, int]
@@ -66,8 +65,6 @@ class KafkaSource:
         return promise.fulfilled
 
     def _read(self, topics: Sequence[str], *, of_interval: bool) -> "DataFrame":
-        from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
-
         ids = topic_ids(self._admin, list(topics), _SECONDS)
         starts: dict[tuple[str, int], int] = {}
         ends: dict[tuple[str, int], int] = {}
@@ -85,12 +82,7 @@ class KafkaSource:
             .option("endingOffsets", by_topic(ends))
             .load()
         )
-
-        def or_else(rest: "Column", one: tuple[str, str]) -> "Column":
-            return F.when(F.col("topic") == one[0], F.lit(one[1])).otherwise(rest)
-
-        named = reduce(or_else, ids.items(), F.lit(None).cast("string"))
-        return read.withColumn("topic_id", named).select(*COLUMNS)
+        return with_ids(self._session, read, ids).select(*COLUMNS)
 
     def _bounds_of(self, topic: str, *, of_interval: bool) -> tuple[Offsets, Offsets]:
         known = (topic, of_interval)
