@@ -21,7 +21,7 @@ from tamis.broker.doctor_machine import redis_symptoms
 from tamis.broker.kafka import admin_client
 from tamis.broker.partitions import partition_of
 from tamis.broker.redis import Redis, connect
-from tamis.broker.snapshot_loading import extent_of, faults, store_of
+from tamis.broker.snapshot_loading import extent_of, faults, store_of, untimely
 from tamis.broker.snapshot_store import Generation, SnapshotStore
 from tamis.codecs.subscription import Subscription
 from tamis.codecs.view import Position, View
@@ -262,7 +262,8 @@ def test_what_a_snapshot_must_fit_is_told_by_name(make_brokered: Make) -> None:
     whole = View(layout.number, ends)
 
     def reasons(created: float = 0.0, rules: str = layout.rules, view: View = whole, made: float | None = None) -> str:
-        return " | ".join(faults(Generation("g", created, view, 1, rules, 1, made=made), extent, 0.0))
+        generation = Generation("g", created, view, 1, rules, 1, made=made)
+        return " | ".join([*faults(generation, extent, 0.0), *filter(None, [untimely(generation, extent)])])
 
     assert reasons() == ""
     assert reasons(created=-extent.lifetime - 1).startswith("it is 151.2 hours old")
