@@ -7,7 +7,6 @@ offsets in it is being decided.
 import time
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
 
 from tamis.broker.configuration import Settings
 from tamis.broker.errors import UnreachableError
@@ -15,6 +14,7 @@ from tamis.broker.kafka import (
     EARLIEST,
     AdminClient,
     KafkaException,
+    Properties,
     TopicPartition,
     admin_client,
     consumer,
@@ -27,7 +27,7 @@ from tamis.broker.reading import TO_THE_END
 from tamis.codecs.layout import Layout
 
 _NO_GROUP = "tamis-lag"
-_DECIDED = {"isolation.level": "read_uncommitted"}
+_DECIDED: Properties = {"isolation.level": "read_uncommitted"}
 """Offsets that are not decided are never told; with the other level they are waited for."""
 _LOOKED_AT_MAX = 1000
 """Where no more offsets than these are left, it is worth a look whether any of them is an event."""
@@ -100,7 +100,7 @@ def _next(committed: int | None, begin: int | None) -> int:
 def _lags(settings: Settings, layout: Layout, admin: AdminClient, seconds: float) -> list[PartitionLag]:
     groups = _groups(settings, layout)
     places = places_of(admin, _event_topics(settings, layout), seconds)
-    committed = {group: _committed(settings, group, places, seconds) for group in groups}
+    committed = {group: _committed(settings, group, places, seconds, {}) for group in groups}
     owned = owners(admin, groups, seconds)
     readable = log_ends(admin, places, seconds, committed=True)
     # Asked for last, so that nothing is committed beyond them.
@@ -125,11 +125,7 @@ def _lags(settings: Settings, layout: Layout, admin: AdminClient, seconds: float
 
 
 def _committed(
-    settings: Settings,
-    group: str,
-    places: Iterable[Place],
-    seconds: float,
-    properties: Mapping[str, str] = MappingProxyType({}),
+    settings: Settings, group: str, places: Iterable[Place], seconds: float, properties: Properties
 ) -> dict[Place, int | None]:
     client = consumer(settings.kafka, group, properties)
     try:

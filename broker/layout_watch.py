@@ -11,6 +11,7 @@ from tamis.broker.kafka import (
     offset_of,
 )
 from tamis.broker.positions import END, resolved
+from tamis.broker.reading import TELLING_ENDS
 from tamis.broker.stall_watch import StallWatch, readable_ends
 from tamis.broker.transactions import RebuildError
 
@@ -58,6 +59,6 @@ class LayoutWatch:
             self._client = self._new_client()
 
     def _new_client(self) -> Consumer:
-        client = consumer(self._settings, _NO_GROUP, {"enable.partition.eof": True})
+        client = consumer(self._settings, _NO_GROUP, TELLING_ENDS)
         client.assign([TopicPartition(self._topic, 0, self._next)])
         return client

@@ -26,8 +26,10 @@ from tamis.broker.kafka import (
 
 BEGINNING = -2
 """As an offset: wherever the log begins."""
-TO_THE_END: Properties = {"enable.partition.eof": True, "fetch.wait.max.ms": 10}
-"""For a consumer that is told where partitions end: Kafka says it once it has waited for more, by default 500 ms."""
+TELLING_ENDS: Properties = {"enable.partition.eof": True}
+"""For a consumer that is told where partitions end: behind markers of transactions, too."""
+TO_THE_END: Properties = {**TELLING_ENDS, "fetch.wait.max.ms": 10}
+"""For one that waits for it: Kafka says it once it has waited for more, by default 500 ms."""
 _POLL_SECONDS = 0.5
 _NO_GROUP = "tamis-reader"
 """Readers commit nothing and join nothing; the client wants a name all the same."""

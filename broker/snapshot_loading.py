@@ -94,7 +94,7 @@ def newest_state(settings: Settings, admin: AdminClient, layout: Layout, shard: 
                 assert extent is not None
                 try:
                     generation = store.generation(name)
-                    if reason := untimely(generation, extent):  # or this clock is wrong, and others can use it
+                    if reason := next(untimely(generation, extent), None):  # or this clock is wrong: others may use it
                         _LOG.warning("snapshot %s of shard %d is not used: %s", name, shard, reason)
                         continue
                     return restored(settings, store, generation, extent)
@@ -150,10 +150,11 @@ def faults(generation: Generation, extent: Extent, now: float) -> Iterator[str]:
             yield f"it goes up to offset {at.offset} of partition {at.partition}, which has {low} to {end}"
 
 
-def untimely(generation: Generation, extent: Extent) -> str | None:
+def untimely(generation: Generation, extent: Extent) -> Iterator[str]:
     """Why it must not be used by the clocks of machines: that of Redis may have been put back since it was made."""
     age = 0.0 if generation.made is None else time.time() - generation.made
-    return f"{_told_age(age)}, by this machine's clock" if age > extent.lifetime else None
+    if age > extent.lifetime:
+        yield f"{_told_age(age)}, by this machine's clock"
 
 
 def _told_age(age: float) -> str:

@@ -84,14 +84,14 @@ class Generation:
                 "size": int(size),
                 "chunks": [*chunks],
                 "format": int(),
+                **others,
             } if len(chunks) == -(-size // CHUNK_BYTES) <= _CHUNKS_MAX and all(
                 isinstance(each, str) for each in chunks
             ):
-                made = told.get("made") if isinstance(told, dict) else None
+                made = others.get("made")
                 if made is not None and not isinstance(made, int | float):
                     raise SnapshotError("it does not tell when it was made")
-                view_then = View.parse(view)
-                return cls(name, created, view_then, int(subscriptions), rules, int(size), tuple(chunks), made)
+                return cls(name, created, View.parse(view), int(subscriptions), rules, int(size), tuple(chunks), made)
             case _:
                 raise SnapshotError("what Redis has of it does not fit together")
 

@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 
 from tamis.broker.configuration import Settings
@@ -73,7 +74,7 @@ def listed(settings: Settings, shards: list[int] | None = None, name: str | None
                 except SnapshotError as error:
                     found.append(Listed(shard, each, place == 0, None, None, [str(error)]))
                     continue
-                wrong = [*faults(generation, extent, now), *filter(None, [untimely(generation, extent)])]
+                wrong = [*faults(generation, extent, now), *untimely(generation, extent)]
                 found.append(Listed(shard, each, place == 0, generation, now - generation.created, wrong))
     if name is not None and not found:
         raise MissingError(f"Redis has no generation {name}. tamis snapshot list tells which there are.")
@@ -138,7 +139,7 @@ def loaded(settings: Settings, path: Path, advance: Advance | None = None) -> Sa
     try:
         with closing(store_of(settings, layout, shard)) as store:
             extent = _extent(settings, layout, shard)
-            if wrong := next(faults(generation, extent, store.now()), None) or untimely(generation, extent):
+            if wrong := next(chain(faults(generation, extent, store.now()), untimely(generation, extent)), None):
                 raise ConflictError(f"{path} must not be used: {wrong}.")
             kept = store.put(path, generation, extent.lifetime, advance)
     except OvertakenError as error:

@@ -30,7 +30,7 @@ from tamis.broker.kafka import (
 )
 from tamis.broker.metrics import Meters
 from tamis.broker.quarantine import WHY, Quarantine
-from tamis.broker.reading import BEGINNING
+from tamis.broker.reading import BEGINNING, TELLING_ENDS
 from tamis.broker.snapshot_loading import Restored
 from tamis.broker.subscription_state import SubscriptionState
 from tamis.broker.topic_watch import TopicWatch
@@ -120,7 +120,7 @@ class SubscriptionLog:
 
     def _new_client(self) -> Consumer:
         """Which goes on where this is."""
-        client = consumer(self._settings, _NO_GROUP, {"enable.partition.eof": True})
+        client = consumer(self._settings, _NO_GROUP, TELLING_ENDS)
         client.assign([self._start(partition) for partition in self.partitions])
         return client
 

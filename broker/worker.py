@@ -28,6 +28,7 @@ from tamis.broker.metrics import Meters
 from tamis.broker.outbox import Outbox
 from tamis.broker.outlets import Outlets
 from tamis.broker.pace import Pace
+from tamis.broker.reading import TELLING_ENDS
 from tamis.broker.rejected_share import RejectedShare
 from tamis.broker.shipping import Identity, Shipment, Shipper, reached, subscribers_of
 from tamis.broker.snapshots import Snapshots
@@ -126,7 +127,7 @@ class Worker:
         self._committed_at = self._learnt_at = 0.0
         self._told_at = time.monotonic()
         self._outbox = Outbox(settings.kafka, names.transactional_id(layout.number, shard, identity.slot))
-        self._consumer = consumer(settings.kafka, names.group(layout.number, shard), {"enable.partition.eof": True})
+        self._consumer = consumer(settings.kafka, names.group(layout.number, shard), TELLING_ENDS)
         stalls = StallWatch(readable_ends(admin_client(settings.kafka)))
         self._source = EventSource(self._consumer, topics, StartingPoints(settings, layout, shard).choose, stalls)
         self._shipper = Shipper(settings, identity, log, self._source)

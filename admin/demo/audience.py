@@ -22,7 +22,7 @@ from tamis.broker.kafka import (
     offset_of,
     place_of,
 )
-from tamis.broker.reading import BEGINNING
+from tamis.broker.reading import BEGINNING, TELLING_ENDS
 from tamis.codecs.event import Event
 from tamis.codecs.headers import VIEW
 from tamis.codecs.notification import Notification
@@ -54,7 +54,7 @@ class Audience:
         self._subscribers = {settings.names.notifications(subscriber): subscriber for subscriber in subscribers}
         self._stage = stage
         self._admin = admin_client(settings.kafka)
-        self._client = consumer(settings.kafka, _GROUP, {"enable.partition.eof": True})
+        self._client = consumer(settings.kafka, _GROUP, TELLING_ENDS)
         self._reached = dict.fromkeys(self._subscribers, 0)
         self._stopping = threading.Event()
         self._failure: Exception | None = None

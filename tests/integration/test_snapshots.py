@@ -263,7 +263,7 @@ def test_what_a_snapshot_must_fit_is_told_by_name(make_brokered: Make) -> None:
 
     def reasons(created: float = 0.0, rules: str = layout.rules, view: View = whole, made: float | None = None) -> str:
         generation = Generation("g", created, view, 1, rules, 1, made=made)
-        return " | ".join([*faults(generation, extent, 0.0), *filter(None, [untimely(generation, extent)])])
+        return " | ".join([*faults(generation, extent, 0.0), *untimely(generation, extent)])
 
     assert reasons() == ""
     assert reasons(created=-extent.lifetime - 1).startswith("it is 151.2 hours old")

@@ -33,7 +33,7 @@ from tamis.broker.kafka import (
 )
 from tamis.broker.notification_topics import ensure_notification_topics
 from tamis.broker.partitions import partition_of
-from tamis.broker.reading import BEGINNING, partitions_of, records
+from tamis.broker.reading import BEGINNING, TELLING_ENDS, partitions_of, records
 from tamis.broker.stall_watch import StallWatch, readable_ends
 from tamis.broker.topics import Wanted, create
 from tamis.broker.transactions import RebuildError
@@ -269,7 +269,7 @@ class Reader:
         self._client.close()
 
     def _new_client(self) -> Consumer:
-        client = consumer(self.settings.kafka, "reader", {"enable.partition.eof": True})
+        client = consumer(self.settings.kafka, "reader", TELLING_ENDS)
         client.assign([TopicPartition(*place, at or BEGINNING) for place, at in self._nexts.items()])
         return client
 
