@@ -40,15 +40,13 @@ class Promise:
     fulfilled: Fulfilled
     ends: Mapping[Slice, int]
     """Behind all that was written with it."""
-    topics: Topics
-    """All that there were."""
 
     def is_kept(self, nexts: Mapping[Slice, int]) -> bool:
         return all(nexts.get(each, 0) >= end for each, end in self.ends.items())
 
 
-def promised(settings: Settings) -> Promise:
-    """UnreachableError if Kafka does not tell all of it."""
+def promised(settings: Settings) -> tuple[Promise, Topics]:
+    """And all topics that there were. UnreachableError if Kafka does not tell all of it."""
     admin = admin_client(settings.kafka)
     # In this order: what comes about between two of these questions must show in the later ones' answers.
     matched = matched_up_to(settings, _SECONDS)
@@ -63,13 +61,13 @@ def promised(settings: Settings) -> Promise:
     if silent := [place for place in slices if place not in ends]:
         raise UnreachableError(f"Kafka does not tell where {silent[0][0]} [{silent[0][1]}] ends.")
     known = matched | {slices[place]: end for place, end in settled.items() if place in slices}
-    return Promise(known, {slices[place]: end for place, end in ends.items()}, topics)
+    return Promise(known, {slices[place]: end for place, end in ends.items()}), topics
 
 
-def await_kept(settings: Settings, promise: Promise) -> bool:
+def await_kept(settings: Settings, promise: Promise, topics: Topics) -> bool:
     """Whether all of it can be read in time."""
     admin = admin_client(settings.kafka)
-    left = {log.place: promise.ends[log.slice] for log in promise.topics.logs if log.slice in promise.ends}
+    left = {log.place: promise.ends[log.slice] for log in topics.logs if log.slice in promise.ends}
     deadline = time.monotonic() + WAIT_SECONDS
     while True:
         ends = log_ends(admin, left, _SECONDS, committed=True)
@@ -104,8 +102,8 @@ class Fulfilment:
         Who gets no answer archives all the same.
         """
         try:
-            promise = promised(settings)
-            if waits and not await_kept(settings, promise):
+            promise, topics = promised(settings)
+            if waits and not await_kept(settings, promise, topics):
                 _LOG.warning("a transaction of Tamis's is open for long: the last events will not be comparable yet")
         except BrokerError as error:
             if not self._is_silent:
@@ -117,7 +115,7 @@ class Fulfilment:
             self._promises.append(promise)
             if len(self._promises) > _PROMISES_MAX:
                 del self._promises[1::2]  # the first one is kept soonest, if none is for long
-        return promise.topics
+        return topics
 
     def reached(self, nexts: Mapping[Slice, int]) -> Fulfilled | None:
         """All that is fulfilled for who has read up to there; None if nothing was ever promised that is."""

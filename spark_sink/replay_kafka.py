@@ -56,8 +56,8 @@ class KafkaSource:
         return {(ids[name], partition): offset for (name, partition), offset in grace.items() if name == topic}
 
     def fulfilled(self) -> Fulfilled:
-        promise = promised(self._settings)
-        if not await_kept(self._settings, promise):
+        promise, there = promised(self._settings)
+        if not await_kept(self._settings, promise, there):
             raise ConflictError(
                 f"For {WAIT_SECONDS:g} seconds a transaction of Tamis has been open, or a partition without leader: "
                 "what came cannot be told yet. Is a broker stuck? tamis lag and tamis topics check tell more."

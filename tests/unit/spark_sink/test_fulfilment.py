@@ -12,12 +12,12 @@ Nexts = dict[Slice, int]
 
 
 def promise(events: int, views: int, ann: int) -> Promise:
-    return Promise({("orders", 0): events}, {("views", 0): views, ("ann", 0): ann}, TOPICS)
+    return Promise({("orders", 0): events}, {("views", 0): views, ("ann", 0): ann})
 
 
 def asked(monkeypatch: pytest.MonkeyPatch, fulfilment: Fulfilment, *promises: Promise) -> Fulfilment:
     for one in promises:
-        monkeypatch.setattr("tamis.spark_sink.fulfilment.promised", lambda _settings, one=one: one)
+        monkeypatch.setattr("tamis.spark_sink.fulfilment.promised", lambda _settings, one=one: (one, TOPICS))
         assert fulfilment.ask(None) is TOPICS  # type: ignore[arg-type]
     return fulfilment
 
