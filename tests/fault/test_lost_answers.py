@@ -1,6 +1,7 @@
 """Connections that break where nobody can know whether Kafka has carried out what it was asked."""
 
 import itertools
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from chaos_points import ABORTED, Faults
 from chaos_results import Result, Trial
 from chaos_run import Run
 from kafka_proxy import END_TXN, INIT_PRODUCER_ID, PRODUCE, Fate, KafkaProxy, proxied, victim
+from sender import Sender
 from stacks import KILLED_KAFKAS
 from tamis.admin.local import LocalStack
 from tamis.admin.local.stack import StackOptions
@@ -94,6 +96,23 @@ def test_what_follows_an_abort_is_not_taken_for_what_it_dropped(
     member.close()
     kept = [b"before"] if abort is abort_only else [b"before", b"after"]
     assert content(stack.settings.kafka, topic) == kept
+
+
+def test_a_load_goes_on_with_another_client_where_one_is_not_answered(network: Network, topic: str) -> None:
+    stack, proxy = network
+    sender = Sender(victim(stack.settings.kafka), patience_seconds=1.0)
+    once_answer_lost(proxy)
+    values = [b"first", b"second"]
+    for value in values:
+        sender.send(topic, value, None, 0)
+    assert not sender.flush(0.9)
+    healing = threading.Timer(2.0, proxy.heal)
+    healing.start()
+    assert sender.flush(PATIENCE_SECONDS)
+    healing.join()
+    found = content(stack.settings.kafka, topic)
+    assert found == values * (len(found) // 2)
+    assert len(found) > len(values), "the first client was answered"
 
 
 def test_whose_name_was_taken_does_not_take_it_back(network: Network, topic: str) -> None:

@@ -33,19 +33,16 @@ ABORT = Answer("commit", ABORTABLE)
 REBUILD = Answer("commit", FATAL)
 """Makes it throw its clients away."""
 SCRIPTS = {
-    "begin": [Answer("begin", error) for error in (RETRIABLE, ABORTABLE, FATAL, UNSPECIFIC)],
-    "produce": [Answer("produce", error) for error in (RETRIABLE, ABORTABLE, FATAL, UNSPECIFIC)],
-    "offsets": [Answer("offsets", error) for error in (TIMEOUT, RETRIABLE, ABORTABLE, FATAL, UNSPECIFIC)],
-    "commit": [Answer("commit", error) for error in (TIMEOUT, TIMEOUT, RETRIABLE, ABORTABLE, FATAL, UNSPECIFIC)],
-    "abort": [each for error in (TIMEOUT, RETRIABLE, FATAL, UNSPECIFIC) for each in (ABORT, Answer("abort", error))],
-    "init": [each for error in (TIMEOUT, RETRIABLE, FATAL, UNSPECIFIC) for each in (REBUILD, Answer("init", error))],
+    "begin": [[Answer("begin", error)] for error in (RETRIABLE, ABORTABLE, FATAL, UNSPECIFIC)],
+    "produce": [[Answer("produce", error)] for error in (RETRIABLE, ABORTABLE, FATAL, UNSPECIFIC)],
+    "offsets": [[Answer("offsets", error)] for error in (TIMEOUT, RETRIABLE, ABORTABLE, FATAL, UNSPECIFIC)],
+    "commit": [[Answer("commit", error)] for error in (TIMEOUT, TIMEOUT, RETRIABLE, ABORTABLE, FATAL, UNSPECIFIC)],
+    "abort": [[ABORT, Answer("abort", error)] for error in (TIMEOUT, RETRIABLE, FATAL, UNSPECIFIC)],
+    "init": [[REBUILD, Answer("init", error)] for error in (TIMEOUT, RETRIABLE, FATAL, UNSPECIFIC)],
     "rewind": [
-        each
-        for error in (RETRIABLE, FATAL, UNSPECIFIC)
-        for call in ("committed", "seek")
-        for each in (ABORT, Answer(call, error))
+        [ABORT, Answer(call, error)] for error in (RETRIABLE, FATAL, UNSPECIFIC) for call in ("committed", "seek")
     ],
-    "poll": [Answer(call, error) for error in (RETRIABLE, FATAL, UNSPECIFIC) for call in ("poll", "consume")],
+    "poll": [[Answer(call, error)] for error in (RETRIABLE, FATAL, UNSPECIFIC) for call in ("poll", "consume")],
 }
 
 
@@ -87,7 +84,7 @@ def test_whatever_kafka_answers_each_event_is_delivered_once(cluster: Cluster, c
 def test_what_cannot_be_mended_ends_it_and_another_one_goes_on(
     cluster: Cluster, error: KafkaError, ends_by: type[ConflictError | InvalidError]
 ) -> None:
-    script = Script([Answer("commit", error)])
+    script = Script([[Answer("commit", error)]])
     script.start()
     with Reader(cluster.settings, [cluster.names.notifications(name) for name in ("ann", "bob")]) as reader:
         with answering(script), running(cluster, ends_by=ends_by) as ended:

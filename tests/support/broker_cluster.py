@@ -13,6 +13,7 @@ from typing import Self
 from broker_process import Manner, Plan
 from kafka_proxy import victim
 from processes import soon
+from sender import Sender
 from tamis.broker.configuration import Settings
 from tamis.broker.kafka import (
     LOG_WENT_BACK,
@@ -29,7 +30,6 @@ from tamis.broker.kafka import (
     is_fatal,
     offset_of,
     place_of,
-    producer,
 )
 from tamis.broker.notification_topics import ensure_notification_topics
 from tamis.broker.partitions import partition_of
@@ -63,9 +63,8 @@ class Cluster:
         self.calm = folder / "calm"
         """The file at whose presence processes have no more faults."""
         self.layout = create(self.settings, Wanted((), shards, _SUBSCRIPTION_PARTITIONS, event_partitions)).layout
-        self._producer = producer(settings.kafka)
+        self._sender = Sender(settings.kafka)
         self._admin = admin_client(settings.kafka)
-        self._lock = threading.Lock()
         self._event_partitions = event_partitions
         self._members: dict[int, Consumer] = {}
         """By shard, of its group, only to ask what is committed."""
@@ -95,12 +94,11 @@ class Cluster:
     # What clients do.
 
     def send(self, topic: str, value: bytes | None, key: bytes | None, partition: int) -> None:
-        self._producer.produce(topic, value, key, partition)
+        self._sender.send(topic, value, key, partition)
 
     def flush(self) -> None:
         """Until all is acknowledged."""
-        with self._lock:
-            assert self._producer.flush(_FLUSH_SECONDS) == 0, "Kafka does not acknowledge what is sent"
+        assert self._sender.flush(_FLUSH_SECONDS), "Kafka does not acknowledge what is sent"
 
     def subscribe(self, *subscriptions: Subscription) -> None:
         """Acknowledged when this returns."""
@@ -122,7 +120,7 @@ class Cluster:
 
     def renew_producer(self) -> None:
         """Where a partition has lost records its producers have to begin anew, and they know of no new partition."""
-        self._producer = producer(self.settings.kafka)
+        self._sender.renew()
 
     def add_partition(self) -> None:
         """To the event topic."""
@@ -208,6 +206,7 @@ class Cluster:
             committed = {place.partition: place.offset for place in self._members[shard].committed(places, seconds)}
             ends = end_offsets(self._admin, self.names.events, partitions)
         except KafkaException:
+            self._members.pop(shard).close()  # it may never be answered again
             return False
         return all(committed[partition] >= ends[partition] for partition in partitions)
 

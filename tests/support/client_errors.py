@@ -28,17 +28,23 @@ class Answer:
     error: KafkaError | None
 
 
+Turn = Sequence[Answer]
+"""Answers of which each one brings about the call that gets the next one."""
+
+
 class Script:
     """The answers that are still to come, from when on it is started."""
 
-    def __init__(self, answers: Sequence[Answer]) -> None:
-        self._answers = list(answers)
+    def __init__(self, turns: Sequence[Turn]) -> None:
+        self._turns = list(turns)
+        self._given = 0
+        """Of the first turn."""
         self._is_started = threading.Event()
         self._lock = threading.Lock()
 
     @property
     def next(self) -> Answer | None:
-        return self._answers[0] if self._answers else None
+        return self._turns[0][self._given] if self._turns else None
 
     def start(self) -> None:
         self._is_started.set()
@@ -49,16 +55,24 @@ class Script:
             if answer is None or answer.call != call or not self._is_started.is_set():
                 answer = None
             elif answer.error is not TIMEOUT:
-                self._answers.pop(0)
+                self._advance()
         if answer is None:
             return real(*given, **options)
         if answer.error is not TIMEOUT:
             raise KafkaException(answer.error)
         try:
-            return real(*given[:-1], 0)
-        except KafkaException:  # else it was fast enough, and the next call is to time out
-            self._answers.pop(0)
+            answered = real(*given[:-1], 0)
+        except KafkaException:
+            self._advance()
             raise
+        self._given = 0  # it was fast enough: another one is to time out
+        return answered
+
+    def _advance(self) -> None:
+        self._given += 1
+        if self._given == len(self._turns[0]):
+            del self._turns[0]
+            self._given = 0
 
 
 class _Producer(Producer):
