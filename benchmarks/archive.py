@@ -3,9 +3,10 @@
     python -m benchmarks.archive [--events N] [--rounds N] [--download]
 
 On a Kafka of its own. The bare copy is `readStream` of the same connector into `writeStream` of a Delta table, with
-nothing that makes it an archive: no ids of topics, no days, no terms, no next offsets, no note of where it begins. Both
-start with an empty table, in turns, within one session; what each takes is from the call to its return. That is done
-for a quarter of the events and for all: the difference tells what an event takes, the rest how long a start does.
+nothing that makes it an archive: no ids of topics, no days, no terms, no next offsets, no note of where it begins. It is
+one commit; another copy has commits as large as the archive's. All start with an empty table, in turns, within one
+session; what each takes is from the call to its return. That is done for a quarter of the events and for all: the
+difference tells what an event takes, the rest how long a start does.
 """
 
 import argparse
@@ -13,8 +14,9 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from benchmarks.report import Report
@@ -26,11 +28,12 @@ from tamis.broker.topics import create
 from tamis.codecs.event import Event
 from tamis.spark_sink.archive import Archiver, Wanted
 from tamis.spark_sink.archive_place import Place
-from tamis.spark_sink.archive_stream import kafka_options
+from tamis.spark_sink.archive_stream import Pace, kafka_options
 from tamis.spark_sink.session import spark_session
 
 _PARTITIONS = 4
 _BATCH = 5000
+_NONE: Mapping[str, Any] = MappingProxyType({})
 _START = (
     "import tamis.spark_sink.session as s, contextlib\nwith s.spark_session('start', s.SparkOptions(conf={conf})): pass"
 )
@@ -51,11 +54,15 @@ def fill(settings: Settings, events: int) -> int:
     return len(value)
 
 
-def bare(spark: Any, settings: Settings, folder: Path) -> None:
-    stream = spark.readStream.format("kafka").options(**kafka_options(settings))
+def bare(spark: Any, settings: Settings, folder: Path, options: Mapping[str, Any] = _NONE) -> None:
+    stream = spark.readStream.format("kafka").options(**kafka_options(settings), **options)
     records = stream.option("subscribe", settings.names.events).option("startingOffsets", "earliest").load()
     copying = records.writeStream.format("delta").option("checkpointLocation", f"file:{folder}/checkpoint")
     copying.trigger(availableNow=True).start(f"file:{folder}/copy").awaitTermination()
+
+
+def bare_in_commits(spark: Any, settings: Settings, folder: Path) -> None:
+    bare(spark, settings, folder, {"maxOffsetsPerTrigger": Pace().records})
 
 
 def archived(spark: Any, settings: Settings, folder: Path) -> None:
@@ -89,7 +96,7 @@ def main() -> None:
     options = parser.parse_args()
     report = Report("archive")
     starts(report, download=options.download)
-    works = {"bare copy": bare, "archive": archived}
+    works = {"bare copy": bare, "bare copy in such commits": bare_in_commits, "archive": archived}
     sizes = (options.events // 4, options.events)
     best: dict[tuple[str, int], float] = {}
     with LocalStack(StackOptions(redis=False)) as stack, spark_session("benchmark") as spark:

@@ -23,7 +23,7 @@ from tamis.broker.topic_facts import awaited_facts
 from tamis.spark_sink.archive import Archiver, Wanted
 from tamis.spark_sink.archive_place import Place
 from tamis.spark_sink.archive_stream import Pace
-from tamis.spark_sink.archive_tables import Commit, Writer, next_offsets
+from tamis.spark_sink.archive_tables import Writer, next_offsets, read
 
 pytestmark = [
     pytest.mark.timeout(600),
@@ -267,17 +267,21 @@ def test_a_second_archiver_of_this_machine_is_refused(archived: Archived) -> Non
     assert "Another process of this machine archives to" in archived.tamis.said
 
 
-def test_where_delta_has_forgotten_the_commits_the_records_tell_where_to_go_on(
-    archived: Archived, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_where_delta_has_forgotten_the_commits_the_records_tell_where_to_go_on(archived: Archived, spark: Any) -> None:
     archived.send("a", "b")
     archived.once()
-    monkeypatch.setattr(Commit, "parse", classmethod(lambda _cls, _text: None))
-    from tamis.spark_sink import archive_tables
-
-    spark = pytest.importorskip("pyspark.sql").SparkSession.getActiveSession()
     place = Place.at(str(archived.folder))
-    assert 2 in archive_tables.next_offsets(spark, place).values()
+    before = next_offsets(spark, place)
+    read(spark, place.records).where("false").write.format("delta").mode("append").save(place.records)
+    log = spark._jvm.org.apache.spark.sql.delta.DeltaLog
+    log.forTable(spark._jsparkSession, place.records).checkpoint()
+    *older, _ = sorted((archived.folder / "records" / "_delta_log").glob("*.json"))
+    for each in older:
+        each.unlink()
+    log.clearCache()
+    found = next_offsets(spark, place)
+    assert 2 in found.values()
+    assert found.items() <= before.items()
 
 
 def test_what_is_wrong_is_one_message(archived: Archived, monkeypatch: pytest.MonkeyPatch) -> None:
