@@ -3,9 +3,9 @@
     python -m benchmarks.archive [--events N] [--rounds N] [--download]
 
 On a Kafka of its own. The bare copy is `readStream` of the same connector into `writeStream` of a Delta table, with
-nothing that makes it an archive: no ids of topics, no days, no terms, no next offsets, no note of where it begins. It is
-one commit; another copy has commits as large as the archive's. All start with an empty table, in turns, within one
-session; what each takes is from the call to its return. That is done for a quarter of the events and for all: the
+nothing that makes it an archive: no ids of topics, no days, no terms, no next offsets, no note of where it begins. One
+is a single commit, and another has commits as large as the archive's. All start with an empty table, in turns, within
+one session; what each takes is from the call to its return. That is done for a quarter of the events and for all: the
 difference tells what an event takes, the rest how long a start does.
 """
 
