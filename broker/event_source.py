@@ -180,7 +180,10 @@ class EventSource:
             client.incremental_assign(starts)
             if fresh:
                 client.commit(offsets=fresh, asynchronous=False)
-            self._next |= {(at.topic, at.partition): at.offset for at in starts}
+            for at in starts:
+                place = at.topic, at.partition
+                self._next[place] = at.offset
+                self._ends.pop(place, None)  # which may have been told when it had gone
             self.assignments += 1
             _LOG.info("assigned %s", ", ".join(f"{at.topic} [{at.partition}] from {at.offset}" for at in starts))
         except (BrokerError, RebuildError) as error:
@@ -208,7 +211,6 @@ class EventSource:
         self._gone |= places
         for place in places:
             self._next.pop(place, None)
-            self._ends.pop(place, None)
             self._progress.pop(place, None)
         self._held = [message for message in self._held if place_of(message) in self._next]
         self.assignments += 1

@@ -3,11 +3,13 @@
 import time
 from collections import deque
 from collections.abc import Iterator, Mapping
+from contextlib import closing
 from dataclasses import dataclass
 from itertools import chain
 
 from tamis.broker.configuration import KafkaSettings
 from tamis.broker.errors import UnreachableError
+from tamis.broker.following import Follower
 from tamis.broker.kafka import (
     Consumer,
     KafkaException,
@@ -89,25 +91,44 @@ def between(
 
     It is over after so many seconds. UnreachableError if there are ends and they are not reached by then.
     """
-    open_partitions = {number for number, start in starts.items() if ends is None or start < ends[number]}
+    try:
+        if ends is None:
+            yield from _following(settings, topic, starts, seconds)
+        else:
+            yield from _up_to(settings, topic, starts, ends, seconds)
+    except KafkaException as error:
+        raise UnreachableError(f"{topic} cannot be read: {error.args[0].str()}") from error
+
+
+def _following(
+    settings: KafkaSettings, topic: str, starts: Mapping[int, int], seconds: float | None
+) -> Iterator[list[Message]]:
+    began = time.monotonic()
+    with closing(Follower(settings, _NO_GROUP, {(topic, number): at for number, at in starts.items()})) as follower:
+        while seconds is None or time.monotonic() - began < seconds:
+            messages = follower.poll(_POLL_SECONDS, _AT_ONCE)
+            for message in messages:
+                if (error := message.error()) is not None:
+                    raise KafkaException(error)
+            if messages:
+                yield messages
+
+
+def _up_to(
+    settings: KafkaSettings, topic: str, starts: Mapping[int, int], ends: Mapping[int, int], seconds: float | None
+) -> Iterator[list[Message]]:
+    open_partitions = {number for number, start in starts.items() if start < ends[number]}
     if not open_partitions:
         return
-    # Without ends, that a partition has no more just now is of no concern.
-    client = consumer(settings, _NO_GROUP, {} if ends is None else TO_THE_END)
-    try:
+    with closing(consumer(settings, _NO_GROUP, TO_THE_END)) as client:
         client.assign([TopicPartition(topic, number, starts[number]) for number in sorted(open_partitions)])
-        for messages in _polled(client, seconds, bounded=ends is not None):
+        for messages in _polled(client, seconds):
             some = _kept(messages, ends, open_partitions)
             if some:
                 yield some
             if not open_partitions:
                 return
-        if ends is not None:
-            raise UnreachableError(f"{topic} was not read to its end in {seconds:g} s.")
-    except KafkaException as error:
-        raise UnreachableError(f"{topic} cannot be read: {error.args[0].str()}") from error
-    finally:
-        client.close()
+    raise UnreachableError(f"{topic} was not read to its end in {seconds:g} s.")
 
 
 def _so_many_records_before(
@@ -136,18 +157,18 @@ def _so_many_records_before(
     return found
 
 
-def _polled(client: Consumer, seconds: float | None, *, bounded: bool) -> Iterator[list[Message]]:
+def _polled(client: Consumer, seconds: float | None) -> Iterator[list[Message]]:
     began = heard = time.monotonic()
     while seconds is None or time.monotonic() - began < seconds:
         first = client.poll(_POLL_SECONDS)
         if first is not None:
             yield [first, *client.consume(_AT_ONCE, 0)]
             heard = time.monotonic()  # only now: whoever takes it may take long over it
-        elif bounded and time.monotonic() - heard > _SILENCE_SECONDS:
+        elif time.monotonic() - heard > _SILENCE_SECONDS:
             raise UnreachableError(f"Kafka sent nothing for {_SILENCE_SECONDS:g} s, and more was there.")
 
 
-def _kept(messages: list[Message], ends: Mapping[int, int] | None, open_partitions: set[int]) -> list[Message]:
+def _kept(messages: list[Message], ends: Mapping[int, int], open_partitions: set[int]) -> list[Message]:
     """Those before the end of their partition; where that is reached, the partition is closed.
 
     Kafka's word that nothing more is there counts as the end too: the last offsets may be transaction markers, or
@@ -158,8 +179,6 @@ def _kept(messages: list[Message], ends: Mapping[int, int] | None, open_partitio
         _, partition = place_of(message)
         if is_end(message):
             open_partitions.discard(partition)
-        elif ends is None:
-            kept.append(message)
         elif partition in open_partitions:
             left = ends[partition] - offset_of(message)
             if left > 0:

@@ -105,9 +105,9 @@ def test_clients_that_have_stopped_reading_are_replaced(
         clients.append(consumer(settings, group, properties))
         return clients[-1]
 
-    for module in ("layout_watch", "subscription_log", "worker"):
+    for module in ("following", "subscription_log", "worker"):
         monkeypatch.setattr(f"tamis.broker.{module}.consumer", recorded)
-    for module in ("layout_watch", "worker"):
+    for module in ("following", "worker"):
         monkeypatch.setattr(f"tamis.broker.{module}.StallWatch", partial(StallWatch, seconds=0.5))
     monkeypatch.setattr("tamis.broker.subscription_log._RENEWAL_SECONDS", 3.0)
     cluster = make_brokered()

@@ -15,6 +15,7 @@ from kafka_proxy import victim
 from processes import soon
 from sender import Sender
 from tamis.broker.configuration import Settings
+from tamis.broker.following import Follower
 from tamis.broker.kafka import (
     LOG_WENT_BACK,
     Consumer,
@@ -26,17 +27,14 @@ from tamis.broker.kafka import (
     consumer,
     end_offsets,
     headers_of,
-    is_end_of_partition,
     is_fatal,
     offset_of,
     place_of,
 )
 from tamis.broker.notification_topics import ensure_notification_topics
 from tamis.broker.partitions import partition_of
-from tamis.broker.reading import BEGINNING, TELLING_ENDS, partitions_of, records
-from tamis.broker.stall_watch import StallWatch, readable_ends
+from tamis.broker.reading import BEGINNING, partitions_of, records
 from tamis.broker.topics import Wanted, create
-from tamis.broker.transactions import RebuildError
 from tamis.codecs.event import Event
 from tamis.codecs.headers import ID, KEY, VIEW
 from tamis.codecs.subscription import Subscription
@@ -245,7 +243,6 @@ class Reader:
 
     def __enter__(self) -> Self:
         self._failure: BaseException | None = None
-        self._ends: dict[tuple[str, int], int] = {}
         names = self.settings.names
         self._prefix = names.notifications("")
         self._undelivered = names.undelivered
@@ -254,9 +251,7 @@ class Reader:
             *((topic, 0) for topic in self.topics),
             *((self._undelivered, partition) for partition in undelivered),
         ]
-        self._nexts = dict.fromkeys(self._places, 0)
-        self._stalls = StallWatch(readable_ends(admin_client(self.settings.kafka)))
-        self._client = self._new_client()
+        self._follower = Follower(self.settings.kafka, "reader", dict.fromkeys(self._places, BEGINNING))
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run)
         self._thread.start()
@@ -265,43 +260,22 @@ class Reader:
     def __exit__(self, *_: object) -> None:
         self._stopping.set()
         self._thread.join()
-        self._client.close()
-
-    def _new_client(self) -> Consumer:
-        client = consumer(self.settings.kafka, "reader", TELLING_ENDS)
-        client.assign([TopicPartition(*place, at or BEGINNING) for place, at in self._nexts.items()])
-        return client
+        self._follower.close()
 
     def _run(self) -> None:
         try:
             while not self._stopping.is_set():
-                messages = self._client.consume(1000, 0.05)
-                for message in messages:
+                for message in self._follower.poll(0.05, 1000):
                     self._take(message)
-                if not messages:
-                    self._look()
         except Exception as error:  # noqa: BLE001 - whoever waits for this thread is told
             self._failure = error
-
-    def _look(self) -> None:
-        """A client that has stopped fetching is replaced, as subscribers must do it."""
-        try:
-            self._stalls.look(self._nexts)
-        except RebuildError as error:
-            print(f"The reader goes on with a new client: {error}")
-            self._client.close()
-            self._client = self._new_client()
 
     def _take(self, message: Message) -> None:
         error = message.error()
         if error is not None:
-            if is_end_of_partition(error):
-                self._ends[place_of(message)] = offset_of(message)
-                self._nexts[place_of(message)] = offset_of(message)
-            elif is_fatal(error) or error.code() in LOG_WENT_BACK:
+            if is_fatal(error) or error.code() in LOG_WENT_BACK:
                 raise KafkaException(error)
             return  # what a broker that went away has to say
-        self._nexts[place_of(message)] = offset_of(message) + 1
         topic, _ = place_of(message)
         headers, value, key = dict(headers_of(message)), message.value() or b"", message.key()
         is_undelivered = topic == self._undelivered
@@ -329,7 +303,7 @@ class Reader:
         admin = admin_client(self.settings.kafka)
         deadline = time.monotonic() + seconds
         for topic, partition in self._places:
-            while self._ends.get((topic, partition), 0) < end_offsets(admin, topic, [partition])[partition]:
+            while self._follower.nexts.get((topic, partition), 0) < end_offsets(admin, topic, [partition])[partition]:
                 self.require_alive()
                 assert time.monotonic() < deadline, f"{topic} [{partition}] cannot be read to its end"
                 time.sleep(0.1)
