@@ -78,6 +78,8 @@ class Archiver:
             while True:
                 self.meters.lost += sum(each.offset - each.missing_from for each in planned.losses)
                 heard.expect(planned.starts, planned.waiting)
+                if fulfilment is not None:
+                    fulfilment.begin()
                 watch = _Watch(self._settings, self._wanted, planned, fulfilment)
                 stream = Stream(self._spark, self._settings, planned, writer, self._wanted.pace)
                 if self._is_once:
@@ -162,8 +164,6 @@ class _Watch:
 
     def __init__(self, settings: Settings, wanted: Wanted, planned: Plan, fulfilment: Fulfilment | None) -> None:
         self._fulfilment = fulfilment
-        if fulfilment is not None:
-            fulfilment.begin()
         self._settings = settings
         self._wanted = wanted
         self._places = frozenset(log.slice for log in planned.topics.logs)
