@@ -1,6 +1,11 @@
 """A process that uses too much memory stops; one that does so for a moment does not."""
 
 import itertools
+import os
+import platform
+import subprocess
+import sys
+from collections.abc import Mapping
 from types import SimpleNamespace
 
 import pytest
@@ -38,3 +43,39 @@ def test_what_is_measured_grows_with_what_is_used() -> None:
     before = resident_bytes()
     held = b"\x01" * (64 << 20)
     assert resident_bytes() - before > len(held) * 0.9
+
+
+THREADS = """
+import ctypes, re, sys, threading
+from tamis.broker.memory import bound_arenas
+
+bound_arenas()
+begun = threading.Barrier(8)
+
+def work():
+    begun.wait()  # all at once, since one that has ended leaves its own to the next
+    held.append(bytes(5000))
+
+held = []
+threads = [threading.Thread(target=work) for _ in range(8)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+libc = ctypes.CDLL(None)
+libc.fdopen.restype = ctypes.c_void_p
+file = ctypes.c_void_p(libc.fdopen(sys.stdout.fileno(), b"w"))
+libc.malloc_info(0, file)
+libc.fflush(file)
+"""
+"""Prints what glibc tells of its arenas."""
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="another C library has no arenas")
+@pytest.mark.parametrize(("variables", "count"), [({}, 2), ({"MALLOC_ARENA_MAX": "4"}, 4)], ids=["bound", "as told"])
+def test_threads_share_arenas(variables: Mapping[str, str], count: int) -> None:
+    environment = {name: value for name, value in os.environ.items() if name != "MALLOC_ARENA_MAX"}
+    told = subprocess.run(
+        [sys.executable, "-c", THREADS], env={**environment, **variables}, capture_output=True, check=True, text=True
+    )
+    assert told.stdout.count("<heap nr=") == count, told.stdout
