@@ -1,7 +1,6 @@
 """The service: one process of one shard, from its start to its last word."""
 
 import logging
-import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -37,13 +36,10 @@ _PAUSE_SECONDS = (0.1, 5.0)
 _PROGRESS_SECONDS = 2.0
 _VANISHED_SECONDS = 10.0
 """For so long events wait at most while it is read whose topics were deleted."""
-HANDOVER_SECONDS = 0.001
-"""For so long matching waits for the interpreter when a thread beside it has that, as while a snapshot is written."""
 
 
 def serve(settings: Settings, shard: int, slot: str | None, must_stop: Callable[[], bool]) -> Counts:
     """Work until it must stop. A BrokerError says why it cannot."""
-    sys.setswitchinterval(HANDOVER_SECONDS)
     bound_arenas()
     kept = _kept(settings, shard)
     server = MetricsServer(settings.metrics, BrokerPages(settings, kept.meters))

@@ -7,7 +7,6 @@ matched without a pause, and the longest one is told beside the longest without.
 """
 
 import argparse
-import sys
 import threading
 import time
 from collections.abc import Callable
@@ -18,7 +17,6 @@ from benchmarks.report import Report
 from tamis.admin.local import LocalStack, StackOptions
 from tamis.broker.configuration import Settings
 from tamis.broker.kafka import admin_client
-from tamis.broker.service import HANDOVER_SECONDS
 from tamis.broker.snapshot_loading import newest_state
 from tamis.broker.snapshots import Shot, save
 from tamis.broker.subscription_log import SubscriptionLog
@@ -33,12 +31,8 @@ def main() -> None:
     parser.add_argument("--subscriptions", type=int, default=1_000_000)
     parser.add_argument("--workload", choices=sorted(workload.WORKLOADS), default="alerts")
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument(
-        "--handover-seconds", type=float, default=HANDOVER_SECONDS, help="between threads; Python's own are 0.005"
-    )
     arguments = parser.parse_args()
     report = Report("starts")
-    sys.setswitchinterval(arguments.handover_seconds)
     with LocalStack(StackOptions()) as stack:
         settings = stack.settings
         layout = prepare(settings, Plan(arguments.subscriptions, arguments.workload, 1, 0, 0))
