@@ -5,6 +5,7 @@ texts, is there once.
 """
 
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import pairwise
 from os import PathLike
@@ -104,18 +105,27 @@ def parts_of(path: str | PathLike[str], engine: str, notification_format: Notifi
         raise SnapshotError(f"{path} has columns that are not as long as it has expressions")
     check_strings(columns["key_starts"], columns["key_bytes"])
     check_strings(columns["subscriber_starts"], columns["subscriber_bytes"])
-    keys = restored_strings(ids, columns["key_starts"], columns["key_bytes"], ones)
+    with ThreadPoolExecutor(1) as beside:  # a core for the keys, and one for all else, which takes about as long
+        keys = beside.submit(restored_strings, ids, columns["key_starts"], columns["key_bytes"], ones)
+        saved = NotificationFormat(about[_NOTIFICATIONS])
+        subscribers, table = _beside_keys(path, columns, ids, saved, notification_format)
+        return Parts(index, table, keys.result(), subscribers, set(ids[columns["scores"]].tolist()))
+
+
+def _beside_keys(
+    path: str | PathLike[str],
+    columns: Mapping[str, NDArray[Any]],
+    ids: NDArray[np.uint32],
+    saved: NotificationFormat,
+    notification_format: NotificationFormat,
+) -> tuple[Vocabulary, SubscriptionTable]:
+    """Whose subscriptions they are, and what notifications tell of them."""
     numbers, counts = np.unique(columns["subscriber"], return_counts=True)
     if not np.array_equal(numbers, columns["subscriber_numbers"]):
         raise SnapshotError(f"{path} does not have just the subscribers whose subscriptions it has")
     subscribers = restored_strings(numbers, columns["subscriber_starts"], columns["subscriber_bytes"], counts)
-    table = restored_table(
-        notification_format,
-        NotificationFormat(about[_NOTIFICATIONS]),
-        ids,
-        *(columns[name] for name in ("subscriber", "scores", "text", "text_ids", "text_starts", "text_bytes")),
-    )
-    return Parts(index, table, keys, subscribers, set(ids[columns["scores"]].tolist()))
+    told = (columns[name] for name in ("subscriber", "scores", "text", "text_ids", "text_starts", "text_bytes"))
+    return subscribers, restored_table(notification_format, saved, ids, *told)
 
 
 def about_of(metadata: Mapping[str, Any]) -> Mapping[str, Any]:
