@@ -14,14 +14,12 @@ from tamis.broker.kafka import (
     offset_of,
     place_of,
 )
+from tamis.broker.lag_ends import Place
 from tamis.broker.reading import TELLING_ENDS
 from tamis.broker.stall_watch import StallWatch, readable_ends
 from tamis.broker.transactions import RebuildError
 
 _LOG = logging.getLogger(__name__)
-
-Place = tuple[str, int]
-"""Topic and partition."""
 
 
 class Follower:
