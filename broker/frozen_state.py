@@ -108,11 +108,11 @@ def parts_of(path: str | PathLike[str], engine: str, notification_format: Notifi
     with ThreadPoolExecutor(1) as beside:  # a core for the keys, and one for all else, which takes about as long
         keys = beside.submit(restored_strings, ids, columns["key_starts"], columns["key_bytes"], ones)
         saved = NotificationFormat(about[_NOTIFICATIONS])
-        subscribers, table = _beside_keys(path, columns, ids, saved, notification_format)
+        subscribers, table = _subscribers_and_table(path, columns, ids, saved, notification_format)
         return Parts(index, table, keys.result(), subscribers, set(ids[columns["scores"]].tolist()))
 
 
-def _beside_keys(
+def _subscribers_and_table(
     path: str | PathLike[str],
     columns: Mapping[str, NDArray[Any]],
     ids: NDArray[np.uint32],
