@@ -1,6 +1,7 @@
 """How hard hypothesis tries. And the engines, each of which keeps one contract."""
 
 import os
+import signal
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -15,6 +16,9 @@ if TYPE_CHECKING:
     from tamis.admin.local.ports import Ports
 
 ENGINES[EagerPairs.name] = EagerPairs
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    # As for what a shell starts in the background: then processes that are to be interrupted would not be.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 hypothesis.settings.register_profile(
     "scaled", max_examples=max(5, round(50 * SCALE)), deadline=None, print_blob=bool(os.environ.get("CI"))
 )
