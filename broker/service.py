@@ -1,5 +1,6 @@
 """The service: one process of one shard, from its start to its last word."""
 
+import gc
 import logging
 import time
 from collections.abc import Callable, Iterator
@@ -116,7 +117,7 @@ class Service:
                 with self._survived():
                     self._work()
             except (RebuildError, UnreachableError) as error:
-                _LOG.warning("starting again with new clients: %s", error)
+                _LOG.warning("starting again with new clients: %s", str(error))  # whoever keeps this keeps no client
                 self._kept.meters.fails(error)
             except KafkaException as error:
                 _LOG.warning("starting again with new clients: %s", error.args[0].str())
@@ -129,6 +130,9 @@ class Service:
                 self._kept.meters.fails(error)
                 self._close_log()
                 self._trusts_snapshots = False
+            # A client refers to whom it calls, and an error to where it was raised: to those who have them. Python looks
+            # for such circles so seldom that clients would stay for hours, with their threads, connections and memory.
+            gc.collect()
             if self._must_stop():
                 break
             pause = _PAUSE_SECONDS[0] if time.monotonic() - began > longest else min(2 * pause, longest)

@@ -4,6 +4,7 @@ Beside `make chaos`, which meets errors as they come, most of them seldom.
 """
 
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -18,6 +19,7 @@ from client_errors import (
     UNSPECIFIC,
     Answer,
     Script,
+    Turn,
     answering,
 )
 from oracle import examine
@@ -76,6 +78,30 @@ def test_whatever_kafka_answers_each_event_is_delivered_once(cluster: Cluster, c
         findings = examine(cluster, reader.seen)
     assert findings.is_clean, findings
     assert findings.expected == 2 + sent + (sent + 1) // 2
+
+
+def threads_of_clients() -> int:
+    names = (task.joinpath("comm") for task in Path("/proc/self/task").iterdir())
+    return sum(name.read_text().startswith("rdk:") for name in names if name.exists())
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="this system does not tell of threads")
+@pytest.mark.parametrize("turn", [[REBUILD], [Answer("consume", FATAL)], [ABORT, Answer("seek", FATAL)]])
+def test_clients_that_are_thrown_away_leave_nothing(cluster: Cluster, turn: Turn) -> None:
+    script = Script([turn] * 4)
+
+    def is_played() -> bool:
+        cluster.send_event("more", a=1)
+        return script.next is None
+
+    with answering(script), running(cluster):
+        cluster.send_event("first", a=-1)
+        assert cluster.is_done(SECONDS)
+        before = threads_of_clients()
+        script.start()
+        assert soon(is_played, 2 * SECONDS), script.next
+        assert cluster.is_done(SECONDS)
+        assert soon(lambda: threads_of_clients() <= before, SECONDS), (threads_of_clients(), before)
 
 
 @pytest.mark.parametrize(
