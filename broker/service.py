@@ -130,8 +130,8 @@ class Service:
                 self._kept.meters.fails(error)
                 self._close_log()
                 self._trusts_snapshots = False
-            # A client refers to whom it calls, and an error to where it was raised: to those who have them. Python looks
-            # for such circles so seldom that clients would stay for hours, with their threads, connections and memory.
+            # A client refers to whom it calls, and an error to where it was raised: to those who have them. Python
+            # looks for such circles so seldom that clients would stay for hours, with their threads and connections.
             gc.collect()
             if self._must_stop():
                 break
