@@ -44,10 +44,11 @@ class Follower:
         told = []
         for message in (first, *self._client.consume(most - 1, 0)):
             error = message.error()
-            if error is None or is_end_of_partition(error):
+            is_end = error is not None and is_end_of_partition(error)
+            if error is None or is_end:
                 place = place_of(message)
                 self.nexts[place] = max(self.nexts.get(place, 0), offset_of(message) + (error is None))
-            if error is None or not is_end_of_partition(error):
+            if not is_end:
                 told.append(message)
         return told
 

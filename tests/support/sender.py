@@ -8,22 +8,14 @@ and has it twice then.
 import itertools
 import threading
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from functools import partial
 
+from tamis.broker.bundles import Record
 from tamis.broker.configuration import KafkaSettings
 from tamis.broker.kafka import KafkaError, Message, producer
 
 _PATIENCE_SECONDS = 30.0
 _PAUSE_SECONDS = 1.0
-
-
-@dataclass(frozen=True, slots=True)
-class _Record:
-    topic: str
-    value: bytes | None
-    key: bytes | None
-    partition: int
 
 
 class Sender:
@@ -34,14 +26,14 @@ class Sender:
         self._patience = patience_seconds
         self._client = producer(settings)
         self._numbers = itertools.count()
-        self._pending: dict[int, _Record] = {}
+        self._pending: dict[int, Record] = {}
         """What is not acknowledged, in its order."""
         self._lock = threading.RLock()
 
     def send(self, topic: str, value: bytes | None, key: bytes | None, partition: int) -> None:
         with self._lock:
             number = next(self._numbers)
-            record = self._pending[number] = _Record(topic, value, key, partition)
+            record = self._pending[number] = Record(topic, partition, key, value)
             self._produce(number, record)
 
     def flush(self, seconds: float) -> bool:
@@ -70,13 +62,10 @@ class Sender:
             for number, record in list(self._pending.items()):
                 self._produce(number, record)
 
-    def _produce(self, number: int, record: _Record) -> None:
-        told = self._acknowledging(number)
+    def _produce(self, number: int, record: Record) -> None:
+        told = partial(self._told, number)
         self._client.produce(record.topic, record.value, record.key, record.partition, on_delivery=told)
 
-    def _acknowledging(self, number: int) -> Callable[[KafkaError | None, Message], None]:
-        def told(error: KafkaError | None, _: Message) -> None:
-            if error is None:
-                self._pending.pop(number, None)
-
-        return told
+    def _told(self, number: int, error: KafkaError | None, _: Message) -> None:
+        if error is None:
+            self._pending.pop(number, None)

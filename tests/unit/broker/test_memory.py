@@ -46,7 +46,7 @@ def test_what_is_measured_grows_with_what_is_used() -> None:
 
 
 THREADS = """
-import ctypes, re, sys, threading
+import ctypes, sys, threading
 from tamis.broker.memory import bound_arenas
 
 bound_arenas()
