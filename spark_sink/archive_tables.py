@@ -227,11 +227,13 @@ class Writer:
 
 def next_offsets(spark: "SparkSession", place: Place) -> dict[Slice, int]:
     """Where each partition goes on: by the newest commit, or if Delta has forgotten that one, by the records."""
-    for commit in _commits(spark, place):
-        if commit.nexts is not None:
+    is_whole = False
+    for version, commit in _history(spark, place):
+        if commit is not None and commit.nexts is not None:
             return dict(commit.nexts)
-    if _has_whole_history(spark, place):
-        return {}  # to look for records where there are none takes half a second
+        is_whole = version == 0
+    if is_whole:
+        return {}  # no commit is forgotten; to look for records where there are none takes half a second
     from pyspark.sql import functions
 
     found = read(spark, place.records).groupBy("topic_id", "partition").agg(functions.max("offset").alias("last"))
@@ -247,7 +249,14 @@ def fulfilled_by(spark: "SparkSession", place: Place, version: int | None = None
 
 
 def _commits(spark: "SparkSession", place: Place, version: int | None = None) -> Iterator[Commit]:
-    """Ours, from the newest on, or from that version. Between them may be others, of OPTIMIZE or VACUUM."""
+    """Ours, from the newest on, or from that version."""
+    for each, commit in _history(spark, place):
+        if commit is not None and (version is None or each <= version):
+            yield commit
+
+
+def _history(spark: "SparkSession", place: Place) -> Iterator[tuple[int, Commit | None]]:
+    """Versions, from the newest on, back to 0 or as far as Delta knows; others' commits are of OPTIMIZE or VACUUM."""
     from delta.tables import DeltaTable
 
     table = DeltaTable.forPath(spark, place.records)
@@ -255,19 +264,10 @@ def _commits(spark: "SparkSession", place: Place, version: int | None = None) ->
     for limit in _HISTORY:
         rows = (table.history() if limit is None else table.history(limit)).select("version", "userMetadata").collect()
         for row in rows[told:]:
-            commit = Commit.parse(row.userMetadata)
-            if commit is not None and (version is None or row.version <= version):
-                yield commit
+            yield row.version, Commit.parse(row.userMetadata)
         if limit is not None and len(rows) < limit:
             return
         told = len(rows)
-
-
-def _has_whole_history(spark: "SparkSession", place: Place) -> bool:
-    """Whether Delta still knows of all commits."""
-    from delta.tables import DeltaTable
-
-    return bool(DeltaTable.forPath(spark, place.records).history().where("version = 0").count())
 
 
 @dataclass(frozen=True, slots=True)
