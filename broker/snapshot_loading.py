@@ -26,9 +26,9 @@ from tamis.codecs.view import View
 from tamis.indexes import SnapshotError
 
 SECONDS = 2.0
-"""For so long one command of Redis may take."""
-_FETCHING_SECONDS = 60.0
-"""For all of a generation: who has not got it by then reads the log."""
+"""For so long Redis may be silent."""
+REDIS_SECONDS = 60.0
+"""For so long it may take: who has got no snapshot by then reads the log."""
 _UNSEEN_RETENTION_MS = 24 * 60 * 60 * 1000
 """Kafka's own default, where the topic's configuration may not be seen."""
 _MARGIN = 0.9
@@ -87,7 +87,7 @@ def lifetime(settings: Settings, admin: AdminClient) -> float:
 def newest_state(settings: Settings, admin: AdminClient, layout: Layout, shard: int) -> Restored | None:
     """Of the newest generation that is of use; None if there is none, or if Redis cannot be asked."""
     try:
-        with closing(store_of(settings, layout, shard)) as store:
+        with closing(store_of(settings, layout, shard)) as store, store.cut_off(REDIS_SECONDS):
             names = store.names()
             extent = extent_of(settings, admin, layout, shard) if names else None
             for name in names:
@@ -118,7 +118,7 @@ def restored(
     with work_folder() as folder:
         # The file is mapped, and so it is there for as long as it is used, though nobody finds it any more.
         path = folder / "snapshot"
-        store.fetch(generation, path, time.monotonic() + _FETCHING_SECONDS, advance)
+        store.fetch(generation, path, advance)
         state = SubscriptionState(extent.layout, settings.broker.engine, settings.notifications.format, path)
     about = about_of(state.index.metadata)
     told = described(extent.layout, extent.shard, extent.topic_id, generation.view)

@@ -9,15 +9,15 @@ Nothing that is read here is believed: sizes are bounded before they are fetched
 
 import json
 import os
-import time
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Self
 
 import xxhash
 
-from tamis.broker.redis import Pipeline, Redis, RedisError, WatchError
+from tamis.broker.redis import Pipeline, Redis, RedisError, WatchError, cut_off
 from tamis.codecs.errors import RecordError
 from tamis.codecs.layout import Layout
 from tamis.codecs.view import View
@@ -107,6 +107,10 @@ class SnapshotStore:
     def close(self) -> None:
         self._client.close()
 
+    def cut_off(self, seconds: float) -> AbstractContextManager[None]:
+        """A block in which Redis may take so long."""
+        return cut_off(self._client, seconds)
+
     def dropping_policy(self) -> str:
         """By which policy Redis drops what is ours when it is full; empty if it does not, or does not say."""
         try:
@@ -134,8 +138,8 @@ class SnapshotStore:
             raise SnapshotError(f"it says that it is generation {found.name}")
         return found
 
-    def fetch(self, generation: Generation, path: Path, until: float, advance: Advance | None = None) -> None:
-        """Write the file that it is. SnapshotError if a chunk is not what it was, or it takes too long; RedisError."""
+    def fetch(self, generation: Generation, path: Path, advance: Advance | None = None) -> None:
+        """Write the file that it is. SnapshotError if a chunk is not what it was; RedisError."""
         left = generation.size
         with path.open("wb") as file:
             for number, digest in enumerate(generation.chunks):
@@ -145,8 +149,6 @@ class SnapshotStore:
                 if len(chunk) != size or xxhash.xxh3_128_hexdigest(chunk) != digest:
                     state = "missing" if not chunk else "damaged"
                     raise SnapshotError(f"chunk {number} of {len(generation.chunks)} is {state}")
-                if time.monotonic() > until:
-                    raise SnapshotError("Redis is too slow: it is not here in time")
                 file.write(chunk)
                 left -= size
                 if advance is not None:

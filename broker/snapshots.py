@@ -25,6 +25,8 @@ from tamis.codecs.view import View
 _RETRY_SECONDS = 30.0
 _LEAST_SECONDS = 5.0
 """Between two snapshots, whatever changes."""
+SAVING_SECONDS = 600.0
+"""For so long Redis may take."""
 _ENDING_SECONDS = 10.0
 """For so long the end of the process waits for the last one."""
 _LOG = logging.getLogger(__name__)
@@ -139,7 +141,11 @@ class Snapshots:
 def save(settings: Settings, shot: Shot) -> Generation:
     """Write it to Redis. OvertakenError, RedisError, OSError, KafkaException."""
     layout, view = shot.layout, shot.view
-    with closing(store_of(settings, layout, shot.shard)) as store, work_folder() as folder:
+    with (
+        closing(store_of(settings, layout, shot.shard)) as store,
+        store.cut_off(SAVING_SECONDS),
+        work_folder() as folder,
+    ):
         since = time.monotonic() - shot.frozen_at
         created, here = store.now() - since, time.time() - since
         path = shot_file(settings, shot, folder, created)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from broker_process import Manner
-from chaos_director import NETWORK_KINDS
+from chaos_network import NETWORK_KINDS
 from chaos_points import ABORTED, Faults
 from chaos_results import Result, Trial
 from chaos_run import Run

@@ -22,8 +22,10 @@ from chaos_kafka import KafkaFaults
 from chaos_network import NetworkFaults
 from chaos_redis import RedisFaults
 from chaos_topics import TopicFaults
+from chaos_toxics import ToxicFaults
 from kafka_proxy import KafkaProxy
 from tamis.admin.local import LocalStack
+from toxiproxy import Toxiproxy
 
 TICK_SECONDS = 0.05
 SESSION_SECONDS = 6.0
@@ -48,7 +50,6 @@ _WAITED_FOR = "UnreachableError"
 PROCESS_KINDS = ("killed", "killed", "killed at start", "frozen", "frozen", "rolled", "scaled", "twinned")
 KAFKA_KINDS = ("kafka killed", "kafka restarted", "kafka paused")
 REDIS_KINDS = ("redis emptied", "redis silent", "redis damaged")
-NETWORK_KINDS = ("answers lost", "answers lost", "network slowed", "network silent")
 TOPIC_KINDS = ("topic narrowed",)
 """What may be done, each as often as it is named: keys of `Director.kinds`."""
 
@@ -82,8 +83,8 @@ class Director:
     """Of the processes; each has a seed of its own, made of this one."""
     stack: LocalStack | None = None
     """Whose Kafka brokers and Redis may be touched."""
-    proxy: KafkaProxy | None = None
-    """Between processes and Kafka, if there is one."""
+    proxy: KafkaProxy | Toxiproxy | None = None
+    """Between processes and Kafka, or between everybody and both servers, if there is one."""
     topics: Sequence[str] = ()
     """Of subscribers."""
     counts: Counter[str] = field(default_factory=Counter[str])
@@ -126,13 +127,13 @@ class Director:
         if self.topics:
             topics = TopicFaults(self.cluster.settings.kafka, self.topics, self.chance, self.later)
             self.kinds["topic narrowed"] = topics.narrow
-        if self.proxy is not None:
-            network = NetworkFaults(self.proxy, self.chance, self.later)
-            self.kinds |= {
-                "answers lost": network.lose_answers,
-                "network slowed": network.slow,
-                "network silent": network.silence,
-            }
+        match self.proxy:
+            case KafkaProxy():
+                self.kinds |= NetworkFaults(self.proxy, self.chance, self.later).kinds
+            case Toxiproxy():
+                self.kinds |= ToxicFaults(self.proxy, self.chance, self.later).kinds
+            case None:
+                pass
 
     def start(self, processes: Sequence[int]) -> None:
         """So many of each shard."""

@@ -2,6 +2,7 @@
 
 import itertools
 import random
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from chaos_kafka import Later
@@ -18,6 +19,7 @@ from kafka_proxy import (
     KafkaProxy,
 )
 
+NETWORK_KINDS = ("answers lost", "answers lost", "network slowed", "network silent")
 _KINDS = (
     *(PRODUCE, PRODUCE, ADD_PARTITIONS_TO_TXN, ADD_OFFSETS_TO_TXN, TXN_OFFSET_COMMIT, END_TXN, END_TXN),
     *(INIT_PRODUCER_ID, OFFSET_FETCH, CONSUMER_GROUP_HEARTBEAT),
@@ -34,6 +36,10 @@ class NetworkFaults:
     proxy: KafkaProxy
     chance: random.Random
     later: Later
+
+    @property
+    def kinds(self) -> dict[str, Callable[[], bool]]:
+        return {"answers lost": self.lose_answers, "network slowed": self.slow, "network silent": self.silence}
 
     def lose_answers(self) -> bool:
         """Of one kind of request: Kafka carries out the first; those that follow for a while may not come to it."""

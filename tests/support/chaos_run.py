@@ -13,10 +13,11 @@ from typing import Self
 
 from broker_cluster import Cluster, Reader, Seen
 from broker_process import Manner
-from chaos_director import KAFKA_KINDS, NETWORK_KINDS, PROCESS_KINDS, REDIS_KINDS, TOPIC_KINDS, Director
+from chaos_director import KAFKA_KINDS, PROCESS_KINDS, REDIS_KINDS, TOPIC_KINDS, Director
 from chaos_kafka import lost_groups
 from chaos_load import Load, cast_of
 from chaos_log import write_log
+from chaos_network import NETWORK_KINDS
 from chaos_points import ABORTED, FROZEN, KILLED, OPEN, POINTS, Faults
 from chaos_results import CHAOS, ROLLING, SOAK, Result, Trial
 from kafka_proxy import KafkaProxy
@@ -24,6 +25,7 @@ from oracle import Findings, examine
 from tamis.admin.local import LocalStack
 from tamis.broker.configuration import BrokerSettings, SnapshotSettings
 from tamis.codecs.notification import Notification
+from toxiproxy import Toxiproxy
 from whereabouts import whereabouts
 
 FAULTS = Faults(abort_every=50, seconds=30.0)
@@ -61,9 +63,9 @@ class Run:
         trial: Trial,
         folder: Path,
         manner: Manner = _MANNER,
-        proxy: KafkaProxy | None = None,
+        proxy: KafkaProxy | Toxiproxy | None = None,
     ) -> None:
-        """All clients reach a Kafka that has a proxy through it."""
+        """All clients reach a Kafka or a Redis that has a proxy through it."""
         self.trial = trial
         extra = {"max.poll.interval.ms": str(_POLL_INTERVAL_MS)} if trial.seed % 2 == 0 else {}
         kafka = stack.settings.kafka.model_copy(update={"extra": stack.settings.kafka.extra | extra})
