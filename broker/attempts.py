@@ -14,18 +14,21 @@ import json
 import logging
 import mmap
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import time
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from tamis.broker.errors import InvalidError
 from tamis.broker.event_source import Place
 from tamis.broker.kafka import Message, offset_of, place_of
 from tamis.broker.slots import state_folder
 
-_SIZE = 64 * 1024
+_SIZE = 1 << 20
 _DEATHS_MAX = 2
 _PARTS = 100
+_RECENT_SECONDS = 24 * 60 * 60
 _LOG = logging.getLogger(__name__)
 
 Spot = tuple[str, int, int]
@@ -35,24 +38,42 @@ Spot = tuple[str, int, int]
 class Attempts:
     """Of one slot: only its process reads and writes the file."""
 
-    def __init__(self, name: str, folder: Path | None = None) -> None:
-        place = (folder or state_folder()) / "attempts"
-        place.mkdir(parents=True, exist_ok=True)
-        descriptor = os.open(place / name, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    def __init__(self, name: str, topics: Mapping[str, str], folder: Path | None = None) -> None:
+        """Topics by name, with their ids. InvalidError if the file cannot be kept."""
+        self.path = (folder or state_folder()) / "attempts" / name
         try:
-            os.ftruncate(descriptor, _SIZE)
-            self._memory = mmap.mmap(descriptor, _SIZE)
-        finally:
-            os.close(descriptor)
+            self._memory = _mapped(self.path)
+        except OSError as error:
+            raise InvalidError(
+                f"{self.path} cannot be kept: {error.strerror}. Make room there, or name another folder: "
+                "TAMIS_STATE_DIR."
+            ) from error
+        self._topics = dict(topics)
         self._suspects: dict[Place, tuple[int, int]] = {}
         """The first and the last offset of what a predecessor died in, by partition."""
         self._deaths: dict[Spot, int] = {}
         """Of messages that were alone when it died."""
+        self._settled: dict[Spot, float] = {}
+        """Those of which all others know, and since when, in seconds since 1970."""
+        self._now: Mapping[Place, tuple[int, int]] = {}
+        self._is_alone = False
+        self._is_full = False
         self._recall()
 
     def close(self) -> None:
         """What is in hand stays written down: the process may end because of it."""
         self._memory.close()
+
+    def know(self, topics: Mapping[str, str]) -> None:
+        """These are the topics and their ids now. In one that was made anew, the same offsets are other messages."""
+        self._forget_all_but({topic for topic, number in topics.items() if self._topics.get(topic, number) == number})
+        self._topics = dict(topics)
+        self._write()
+
+    def forget(self, topic: str) -> None:
+        """It went backwards: at the same offsets there are other messages now, or will be."""
+        self._forget_all_but(self._topics.keys() - {topic})
+        self._write()
 
     @property
     def is_suspicious(self) -> bool:
@@ -61,7 +82,7 @@ class Attempts:
 
     def harmless(self, messages: Sequence[Message]) -> int:
         """How many of the first messages may be taken together: those before the first suspect, or a part of these."""
-        if not self.is_suspicious or not messages:
+        if not messages or not self._has_any_of({message.topic() for message in messages}):
             return len(messages)
         first = self._part(messages[0])
         for count, message in enumerate(messages):
@@ -75,28 +96,59 @@ class Attempts:
         return bool(self._deaths) and self._deaths.get(_spot(message), 0) >= _DEATHS_MAX
 
     def condemned(self, topic: str) -> int:
-        """How many of this topic are not to be tried again, as far as they were not passed."""
-        return sum(spot[0] == topic and deaths >= _DEATHS_MAX for spot, deaths in self._deaths.items())
+        """How many of this topic are not to be tried again, of those of the last day."""
+        now = time.time()
+        return sum(
+            spot[0] == topic and deaths >= _DEATHS_MAX and now - self._settled.get(spot, now) < _RECENT_SECONDS
+            for spot, deaths in self._deaths.items()
+        )
+
+    def settle(self, topic: str, offsets: Collection[tuple[int, int]], *, are_all: bool) -> None:
+        """Of these partitions and offsets all others know; and there are no more of the topic, if these are all."""
+        if are_all:
+            self._suspects = {place: pair for place, pair in self._suspects.items() if place[0] != topic}
+        for spot in [spot for spot in self._deaths if spot[0] == topic]:
+            if spot[1:] in offsets:
+                self._settled.setdefault(spot, time.time())
+            elif are_all:
+                del self._deaths[spot]
+                self._settled.pop(spot, None)
+        self._write()
+
+    def pardon(self, topic: str) -> None:
+        """Messages of which nobody else knows yet are tried again."""
+        self._deaths = {
+            spot: deaths for spot, deaths in self._deaths.items() if spot[0] != topic or spot in self._settled
+        }
+        self._write()
 
     def begin(self, extents: Mapping[Place, tuple[int, int]], *, is_alone: bool) -> None:
         """What is between these offsets, which may be one message alone, is in hand from now on."""
-        self._write(extents, is_alone=is_alone)
+        self._now, self._is_alone = extents, is_alone
+        self._write()
 
     def end(self) -> None:
         """They did no harm: what comes now is Kafka's affair."""
+        self._now = {}
         if self.is_suspicious:
-            self._write({})
+            self._write()
         else:
             self._memory[0] = 0
 
     @contextmanager
     def aside(self) -> Iterator[None]:
         """What happens meanwhile has nothing to do with what is in hand."""
-        first = self._memory[0]
-        if not self.is_suspicious:
+        if self.is_suspicious:
+            now, self._now = self._now, {}
+            self._write()
+            yield
+            self._now = now
+            self._write()
+        else:  # costs nothing
+            first = self._memory[0]
             self._memory[0] = 0
-        yield
-        self._memory[0] = first
+            yield
+            self._memory[0] = first
 
     def passed(self, messages: Iterable[Message]) -> None:
         """They are done with: they did no harm, or will not come again."""
@@ -105,9 +157,19 @@ class Attempts:
         for message in messages:
             place, offset = place_of(message), offset_of(message)
             self._deaths.pop(_spot(message), None)
+            self._settled.pop(_spot(message), None)
             if offset >= self._suspects.get(place, (0, offset + 1))[1]:
                 del self._suspects[place]
-        self._write({})
+        self._now = {}
+        self._write()
+
+    def _has_any_of(self, topics: Collection[str | None]) -> bool:
+        return any(topic in topics for topic, *_ in (*self._suspects, *self._deaths))
+
+    def _forget_all_but(self, topics: Collection[str]) -> None:
+        self._suspects = {place: pair for place, pair in self._suspects.items() if place[0] in topics}
+        self._deaths = {spot: deaths for spot, deaths in self._deaths.items() if spot[0] in topics}
+        self._settled = {spot: at for spot, at in self._settled.items() if spot in self._deaths}
 
     def _part(self, message: Message) -> int:
         """With how many others it may be tried, itself included; 0 if it is no suspect."""
@@ -128,10 +190,12 @@ class Attempts:
                 self._suspects[str(topic), int(partition)] = int(first), int(last)
             for topic, partition, offset, deaths in told["deaths"]:
                 self._deaths[str(topic), int(partition), int(offset)] = int(deaths)
-        except (ValueError, TypeError, KeyError, RecursionError):
+            for topic, partition, offset, at in told.get("settled", ()):
+                self._settled[str(topic), int(partition), int(offset)] = float(at)
+            ids = {str(topic): str(number) for topic, number in told.get("topics", self._topics).items()}
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
             _LOG.warning("what this slot was at last cannot be read")
-            self._suspects.clear()
-            self._deaths.clear()
+            self._forget_all_but(())
             return
         if told.get("alone") and spots:
             (spot,) = spots[:1]
@@ -146,19 +210,25 @@ class Attempts:
                 offsets = [offset for *there, offset in spots if tuple(there) == place]
                 self._suspects[place] = min(offsets), max(offsets)
             _LOG.warning("this slot died in the midst of a batch: trying it in small parts")
-        self._write({})
+        self._forget_all_but({topic for topic, number in self._topics.items() if ids.get(topic) == number})
+        self._write()
 
-    def _write(self, now: Mapping[Place, tuple[int, int]], *, is_alone: bool = False) -> None:
+    def _write(self) -> None:
         """Of a batch the first and the last message of each partition are enough."""
         told = {
-            "now": [[*place, offset] for place, pair in now.items() for offset in dict.fromkeys(pair)],
-            "alone": is_alone,
+            "now": [[*place, offset] for place, pair in self._now.items() for offset in dict.fromkeys(pair)],
+            "alone": self._is_alone,
             "suspects": [[*place, *pair] for place, pair in self._suspects.items()],
             "deaths": [[*spot, deaths] for spot, deaths in self._deaths.items()],
+            "settled": [[*spot, at] for spot, at in self._settled.items()],
+            "topics": self._topics,
         }
         text = json.dumps(told).encode() + b"\0"
-        if len(text) > _SIZE:  # of very many partitions: then nothing is known
+        if len(text) > _SIZE:
             text = b"\0"
+            if not self._is_full:
+                self._is_full = True
+                _LOG.warning("what is in hand has too many partitions to be written down: poison would not be found")
         # The first byte last: who dies in between leaves nothing that could be taken for something.
         self._memory[0] = 0
         self._memory[1 : len(text)] = text[1:]
@@ -167,3 +237,14 @@ class Attempts:
 
 def _spot(message: Message) -> Spot:
     return *place_of(message), offset_of(message)
+
+
+def _mapped(path: Path) -> mmap.mmap:
+    """Its blocks are all there: where a disk is full, writing to others would kill the process, and tell nobody why."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644), "r+b") as file:
+        content = file.read(_SIZE)
+        file.seek(0)
+        file.write(content.ljust(_SIZE, b"\0"))
+        file.flush()
+        return mmap.mmap(file.fileno(), _SIZE)

@@ -12,6 +12,7 @@ from importlib.metadata import version
 
 from tamis.broker.configuration import Settings
 from tamis.broker.doctor_findings import RIGHTS, Symptom, looked_at
+from tamis.broker.errors import ConfigurationError
 from tamis.broker.kafka import (
     TRANSACTION_SECONDS,
     AdminClient,
@@ -207,8 +208,8 @@ class _Doctor:
         layout = require_layout(self._settings)
         try:
             found = listed(self._settings)
-        except RedisError:
-            return  # that it does not answer is told with what else is said of Redis
+        except (RedisError, ConfigurationError):
+            return  # what is wrong with it is told with what else is said of Redis
         for shard in range(layout.shards):
             about = f"shard {shard}"
             newest = next((each for each in found if each.shard == shard), None)

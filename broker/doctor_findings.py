@@ -8,7 +8,7 @@ from tamis.broker.kafka import KafkaException
 from tamis.broker.topic_checks import Status
 from tamis.broker.transactions import is_forbidden
 
-RIGHTS = "Give this user the rights that docs/broker.md lists."
+RIGHTS = "Give this user the rights that docs/rights.md lists."
 
 
 @dataclass(frozen=True, slots=True)

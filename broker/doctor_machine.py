@@ -10,7 +10,7 @@ from typing import Any
 
 from tamis.broker.configuration import Settings
 from tamis.broker.doctor_findings import Symptom
-from tamis.broker.errors import BrokerError
+from tamis.broker.errors import BrokerError, ConfigurationError
 from tamis.broker.redis import Redis, RedisError, connect
 from tamis.broker.schema_registry import ConfluentRegistry
 from tamis.broker.settings_files import Loaded
@@ -19,7 +19,8 @@ from tamis.broker.slots import state_folder
 from tamis.broker.topic_checks import Status
 
 _FILES_LEAST = 4096
-_DISK_BYTES_LEAST = 100 << 20
+_DISK_BYTES_LEAST = 1 << 30
+"""A snapshot of four million subscriptions, and another one beside it."""
 _SKEW_SECONDS_MAX = 2.0
 _POLICY = "noeviction"
 _HIDDEN = "***"
@@ -39,12 +40,14 @@ def configuration_symptoms(loaded: Loaded) -> Iterator[Symptom]:
 
 
 def redis_symptoms(settings: Settings) -> Iterator[Symptom]:
-    """Never worse than a warning: without Redis a start takes longer, and nothing else changes."""
+    """Without Redis a start takes longer, and nothing else changes; but what cannot be meant stops brokers."""
     address = str(masked(("redis", "url"), settings.redis.url))
     try:
         client = connect(settings.redis)
         with client:
             yield from _redis(client, address)
+    except ConfigurationError as error:
+        yield Symptom("redis", address, Status.FAIL, "not as redis-py takes it", "", str(error))
     except (RedisError, ValueError, TypeError) as error:
         yield Symptom(
             *("redis", address, Status.WARN, f"no answer: {error}", "an answer"),
@@ -113,7 +116,7 @@ def machine_symptoms() -> Iterator[Symptom]:
 
 
 def _disk(folder: Path) -> Symptom:
-    """Where locks lie that keep two processes from having one name."""
+    """Where locks lie that keep two processes from having one name, and snapshots while they are in use."""
     there = next(place for place in (folder, *folder.parents) if place.exists())
     if not os.access(there, os.W_OK | os.X_OK):
         return Symptom(
@@ -125,5 +128,5 @@ def _disk(folder: Path) -> Symptom:
     return Symptom(
         *("machine", "state folder", Status.OK if is_enough else Status.WARN, f"{folder}, {free >> 20} MiB free"),
         f"{_DISK_BYTES_LEAST >> 20} MiB or more",
-        "" if is_enough else "Make room: locks are small, but a full disk fails them.",
+        "" if is_enough else "Make room: snapshots are made and loaded here, some 130 bytes a subscription each.",
     )

@@ -89,6 +89,14 @@ class EventSource:
             (offset_of(message) for message in self._held if place_of(message) == place), default=self._next[place]
         )
 
+    def drained(self, committed: Mapping[Place, int]) -> dict[Place, int]:
+        """Where the log ends, of the partitions of which all that came is committed: markers may lie in between."""
+        return {
+            place: end
+            for place, end in self._ends.items()
+            if place in self._next and committed.get(place, -1) >= self._next[place]
+        }
+
     def poll(self, seconds: float, most: int) -> list[Message]:
         """What is held back and what comes: the first of it in so many seconds, the rest if it is here already."""
         self._gone.clear()

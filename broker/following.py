@@ -9,10 +9,10 @@ from tamis.broker.kafka import (
     Message,
     TopicPartition,
     admin_client,
-    consumer,
     is_end_of_partition,
     offset_of,
     place_of,
+    reader,
 )
 from tamis.broker.lag_ends import Place
 from tamis.broker.reading import TELLING_ENDS
@@ -25,10 +25,8 @@ _LOG = logging.getLogger(__name__)
 class Follower:
     """Goes on with another client where one has stopped fetching."""
 
-    def __init__(self, settings: KafkaSettings, name: str, starts: Mapping[Place, int]) -> None:
-        """Commits nothing and joins nothing; the client wants the name of a group all the same."""
+    def __init__(self, settings: KafkaSettings, starts: Mapping[Place, int]) -> None:
         self._settings = settings
-        self._name = name
         self._starts = starts
         self.nexts: dict[Place, int] = {}
         """How far partitions are read: behind the last record, and behind what is none."""
@@ -64,6 +62,7 @@ class Follower:
             self._client = self._new_client()
 
     def _new_client(self) -> Consumer:
-        client = consumer(self._settings, self._name, TELLING_ENDS)
+        topic, _ = next(iter(self._starts))
+        client = reader(self._settings, topic, TELLING_ENDS)
         client.assign([TopicPartition(*place, self.nexts.get(place, start)) for place, start in self._starts.items()])
         return client

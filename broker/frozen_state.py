@@ -18,8 +18,10 @@ from tamis.codecs.formats import NotificationFormat
 from tamis.codecs.frozen_table import FrozenTable, check_strings, restored_table
 from tamis.codecs.match_texts import told_by
 from tamis.codecs.subscription_table import SubscriptionTable
-from tamis.indexes import Index, SnapshotError, load
+from tamis.indexes import Index, SnapshotError
+from tamis.indexes.engines import adopted
 from tamis.indexes.frozen import FrozenIndex
+from tamis.indexes.snapshot import read_snapshot
 from tamis.indexes.string_columns import FrozenStrings, restored_strings
 from tamis.indexes.vocabulary import Vocabulary
 
@@ -98,18 +100,19 @@ class Parts:
 
 def parts_of(path: str | PathLike[str], engine: str, notification_format: NotificationFormat) -> Parts:
     """Of what a snapshot holds. SnapshotError if it is damaged, or none of subscriptions."""
-    index = load(path, engine)
-    columns, about = columns_of(index.columns), about_of(index.metadata)
-    ids, ones = index.ids(), np.ones(len(index), np.uint32)
+    snapshot = read_snapshot(path)
+    columns, about = columns_of(snapshot.columns), about_of(snapshot.metadata)
+    ids, ones = snapshot.ids, np.ones(len(snapshot.ids), np.uint32)
     if not len(ids) == len(columns["subscriber"]) == len(columns["scores"]) == len(columns["text"]):
         raise SnapshotError(f"{path} has columns that are not as long as it has expressions")
     check_strings(columns["key_starts"], columns["key_bytes"])
     check_strings(columns["subscriber_starts"], columns["subscriber_bytes"])
-    with ThreadPoolExecutor(1) as beside:  # a core for the keys, and one for all else, which takes about as long
-        keys = beside.submit(restored_strings, ids, columns["key_starts"], columns["key_bytes"], ones)
+    with ThreadPoolExecutor(1) as beside:  # a core for the index, and one for all else, which takes about as long
+        index = beside.submit(adopted, snapshot, engine)
+        keys = restored_strings(ids, columns["key_starts"], columns["key_bytes"], ones)
         saved = NotificationFormat(about[_NOTIFICATIONS])
         subscribers, table = _subscribers_and_table(path, columns, ids, saved, notification_format)
-        return Parts(index, table, keys.result(), subscribers, set(ids[columns["scores"]].tolist()))
+        return Parts(index.result(), table, keys, subscribers, set(ids[columns["scores"]].tolist()))
 
 
 def _subscribers_and_table(

@@ -9,7 +9,6 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from tamis.broker.configuration import STALL_SECONDS
 from tamis.broker.health_facts import HealthFacts
 from tamis.broker.metrics import Meters
 
@@ -30,14 +29,16 @@ class Check:
 class Health:
     """Of one process."""
 
-    def __init__(self, meters: Meters, facts: HealthFacts) -> None:
+    def __init__(self, meters: Meters, facts: HealthFacts, stall_seconds: float) -> None:
+        """Its loop is to turn within so many seconds."""
         self._meters = meters
         self._facts = facts
+        self._stall_seconds = stall_seconds
 
     def life(self) -> list[Check]:
         """Asks nobody."""
         seconds = time.monotonic() - self._meters.turned_at
-        return [Check("loop", seconds < STALL_SECONDS, f"turned {seconds:.1f} s ago")]
+        return [Check("loop", seconds < self._stall_seconds, f"turned {seconds:.1f} s ago")]
 
     def readiness(self, *, verbose: bool = False) -> list[Check]:
         """In the order in which a process becomes ready. `verbose` asks Kafka for causes."""

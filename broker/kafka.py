@@ -88,6 +88,7 @@ __all__ = [
     "offset_of",
     "place_of",
     "producer",
+    "reader",
     "registered_schema",
     "registry_client",
 ]
@@ -224,6 +225,15 @@ def producer(
 def consumer(settings: KafkaSettings, group: str, properties: Properties = _NONE) -> Consumer:
     """A consumer that sees committed data only, and starts where its owner says."""
     return Consumer(_merged(settings, _CONSUMER, {"group.id": group}, properties), logger=_LOG)
+
+
+def reader(settings: KafkaSettings, topic: str, properties: Properties = _NONE) -> Consumer:
+    """A consumer for whoever joins no group, commits nothing, and is given partitions of this topic.
+
+    The client names a group all the same, and fails where it may not describe that one. So it is called as the topic:
+    whoever has rights for names that begin with a prefix, or for one subscriber's, needs no others for it.
+    """
+    return consumer(settings, topic, properties)
 
 
 def called(operation: Callable[..., Answer], *arguments: object) -> Answer:

@@ -20,13 +20,13 @@ from tamis.broker.kafka import (
     consumer,
     is_end,
     place_of,
+    reader,
 )
 from tamis.broker.lag_ends import Owner, Place, log_ends, offsets, owners, places_of
 from tamis.broker.layouts import require_layout
 from tamis.broker.reading import TO_THE_END
 from tamis.codecs.layout import Layout
 
-_NO_GROUP = "tamis-lag"
 _DECIDED: Properties = {"isolation.level": "read_uncommitted"}
 """Offsets that are not decided are never told; with the other level they are waited for."""
 _LOOKED_AT_MAX = 1000
@@ -161,7 +161,7 @@ def _without_events(
     if not wanted:
         return wanted
     empty: set[Place] = set()
-    client = consumer(settings.kafka, _NO_GROUP, _PROPERTIES)
+    client = reader(settings.kafka, settings.names.layout, _PROPERTIES)  # by the name that the layout was read by
     try:
         client.assign([TopicPartition(*place, nexts[place]) for place in sorted(wanted)])
         deadline = time.monotonic() + seconds

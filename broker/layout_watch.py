@@ -5,7 +5,6 @@ from tamis.broker.following import Follower
 from tamis.broker.kafka import LOG_WENT_BACK, admin_client
 from tamis.broker.positions import END, resolved
 
-_NO_GROUP = "tamis-layout"
 _AT_ONCE = 10
 
 
@@ -15,7 +14,7 @@ class LayoutWatch:
     def __init__(self, settings: Settings) -> None:
         topic = settings.names.layout
         end = resolved(admin_client(settings.kafka), topic, [0], END)[0]
-        self._follower = Follower(settings.kafka, _NO_GROUP, {(topic, 0): end})
+        self._follower = Follower(settings.kafka, {(topic, 0): end})
         self._news = False
 
     def has_news(self) -> bool:

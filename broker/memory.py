@@ -5,6 +5,7 @@ import os
 import resource
 import sys
 import time
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -17,6 +18,9 @@ _MIB = 1 << 20
 _M_ARENA_MAX = -8
 """As glibc's `mallopt` knows it."""
 _ARENAS_MAX = 2
+_SHARE = 0.9
+_UNLIMITED = 1 << 60
+"""What the first version of Linux's groups says where there is no limit is about as much."""
 
 
 def resident_bytes() -> int:
@@ -40,12 +44,46 @@ def bound_arenas() -> None:
             ctypes.CDLL(None).mallopt(_M_ARENA_MAX, _ARENAS_MAX)
 
 
+def give_back() -> None:
+    """What was freed, to the system.
+
+    Clients that come and go leave holes between what stays, more each time; glibc by itself gives back only what is
+    free at the end of a store.
+    """
+    with suppress(OSError, AttributeError):  # another C library
+        ctypes.CDLL(None).malloc_trim(0)
+
+
+def granted_bytes(root: Path = Path("/")) -> int | None:
+    """How much the system grants a container, or whatever group of processes this one is in; None: all there is."""
+    try:
+        lines = (root / "proc/self/cgroup").read_text().splitlines()
+    except OSError:  # no Linux
+        return None
+    limits = [limit for line in lines for limit in _limits(root / "sys/fs/cgroup", *line.split(":", 2)[1:])]
+    return min((limit for limit in limits if limit < _UNLIMITED), default=None)
+
+
+def _limits(groups: Path, controllers: str, group: str) -> Iterator[int]:
+    """Of a group and those that it is in. In a container the outermost one that is seen is often its own."""
+    place, name = (groups, "memory.max") if not controllers else (groups / "memory", "memory.limit_in_bytes")
+    if controllers not in ("", "memory"):
+        return
+    here = place / group.lstrip("/")
+    for folder in (here, *here.parents):
+        with suppress(OSError, ValueError):  # not seen from here, or "max"
+            yield int((folder / name).read_text())
+        if folder == place:
+            return
+
+
 class MemoryBound:
     """Stops a process in order before the system kills it, which would be again and again, and tell nobody why."""
 
     def __init__(self, most: int | None) -> None:
-        """None: as much as there is."""
-        self._most = most
+        """None: most of what the system grants."""
+        granted = granted_bytes() if most is None else None
+        self._most = most if granted is None else int(granted * _SHARE)
         self._looked_at = 0.0
         self._looks = 0
 

@@ -63,8 +63,7 @@ class Meters:
         self.events: Counter[str] = Counter()
         """By topic; what is aborted comes again, and is counted once."""
         self.rejected = Reasons(list(Reason))
-        self.unmatched = 0
-        self.matches = 0
+        self.unmatched = self.matches = 0
         self.candidates = 0
         """Subscriptions that the engine had to look at."""
         self.notifications = 0
@@ -87,6 +86,8 @@ class Meters:
         self.index_bytes: Mapping[str, int] = {}
         self.snapshot_at: float | None = None
         """When the newest one was made, in seconds since 1970."""
+        self.snapshot_failures = 0
+        """Times that no snapshot could be kept."""
         self.snapshot_seconds = Histogram(_LONG)
         self.freeze_seconds = Histogram(_SHORT)
         # How it is.
@@ -95,8 +96,12 @@ class Meters:
         self.joined_at = 0.0
         self.layout: Layout | None = None
         """By which it works; None while it is in no group."""
+        self.shards: int | None = None
+        """Of the layout that it works by, or did last; None before the first."""
         self.positions: dict[Place, int] = {}
         """Of the partitions that it owns: the offset that it has committed, or begun at."""
+        self.drained: Mapping[Place, int] = {}
+        """Of those that had nothing more when it last looked, where that was: behind markers of transactions, too."""
         self.reading: Reading | None = Reading()
         """None if all subscriptions are applied."""
         self.stalled = ""
@@ -104,8 +109,7 @@ class Meters:
         self.failure = ""
         """Why it has to start again with new clients."""
         self._assignments = 0
-        self._measured_at = 0.0
-        self._lap_at = 0.0
+        self._measured_at = self._lap_at = 0.0
 
     # The worker tells.
 
@@ -119,6 +123,7 @@ class Meters:
         if now - self._measured_at > _MEASURING_SECONDS:
             self._measured_at = now
             self.index_bytes = {**state.index.memory_bytes(), **state.memory_bytes()}
+            self.drained = source.drained(self.positions)
 
     def began(self) -> None:
         """A batch is in hand."""
@@ -204,11 +209,13 @@ class Meters:
         self._assignments = 0
         self.failure = ""
         self.layout = layout
+        self.shards = layout.shards
 
     def left(self) -> None:
         """Its clients are of no more use, or it is done."""
         self.layout = None
         self.positions = {}
+        self.drained = {}
 
     def fails(self, error: BaseException) -> None:
         """It will start again with new clients."""
@@ -224,6 +231,17 @@ class Meters:
         """Saved or loaded: when it was made (seconds since 1970), and how long that took."""
         self.snapshot_at = at
         self.snapshot_seconds.observe(seconds)
+
+    def snapshot_known(self, at: float | None) -> None:
+        """When the newest that Redis has was made; None if it has none."""
+        self.snapshot_at = at
+
+    def keeps_no_snapshots(self) -> None:
+        """Another process of the shard does."""
+        self.snapshot_at = None
+
+    def failed_to_keep_a_snapshot(self) -> None:
+        self.snapshot_failures += 1
 
     def _lap(self) -> float:
         """Seconds since the last time."""

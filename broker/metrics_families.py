@@ -97,6 +97,7 @@ def _subscriptions(meters: Meters) -> Iterator[Family]:
         "Since the newest snapshot was made.",
         [] if made_at is None else [({}, time.time() - made_at)],
     )
+    yield _counter("tamis_snapshot_failures_total", "Times that no snapshot could be kept.", meters.snapshot_failures)
     yield _histogram("tamis_snapshot_duration_seconds", "To save or load a snapshot.", meters.snapshot_seconds)
     yield _histogram(
         "tamis_snapshot_freeze_duration_seconds", "For which matching waits when one begins.", meters.freeze_seconds
@@ -105,7 +106,8 @@ def _subscriptions(meters: Meters) -> Iterator[Family]:
 
 def _partitions(meters: Meters, ends: Mapping[Place, int]) -> Iterator[Family]:
     shard: Labels = {"shard": meters.shard}
-    owned = dict(meters.positions)
+    owned, drained, shards = dict(meters.positions), meters.drained, meters.shards
+    yield Family("tamis_shards", Kind.GAUGE, "Shards of its layout.", [] if shards is None else [({}, shards)])
     yield Family("tamis_partitions_owned", Kind.GAUGE, "Event partitions of this process.", [(shard, len(owned))])
     yield Family(
         "tamis_partitions", Kind.GAUGE, "Event partitions that there are.", [(shard, len(ends))] if ends else []
@@ -119,8 +121,12 @@ def _partitions(meters: Meters, ends: Mapping[Place, int]) -> Iterator[Family]:
     yield Family(
         "tamis_consumer_lag_records",
         Kind.GAUGE,
-        "From there to the partition's end.",
-        [(_place(place), max(0, ends[place] - position)) for place, position in sorted(owned.items()) if place in ends],
+        "From there to the partition's end, without markers that it has passed.",
+        [
+            (_place(place), max(0, ends[place] - max(position, drained.get(place, 0))))
+            for place, position in sorted(owned.items())
+            if place in ends
+        ],
     )
 
 

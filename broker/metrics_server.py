@@ -82,7 +82,7 @@ class BrokerPages:
     def __init__(self, settings: Settings, meters: Meters) -> None:
         self._meters = meters
         self._facts = HealthFacts(settings, meters)
-        self._health = Health(meters, self._facts)
+        self._health = Health(meters, self._facts, settings.broker.stall_seconds)
 
     def page(self, path: str, query: str) -> tuple[HTTPStatus, str, str]:
         """Readiness asks Kafka for what stands in the way, if whoever asks wants to know all."""

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 
 from tamis.broker.configuration import Settings
 from tamis.broker.delivery import Deliveries
-from tamis.broker.errors import MissingError
+from tamis.broker.errors import InvalidError, MissingError
 from tamis.broker.event_lines import Outgoing, outgoing
 from tamis.broker.json_lines import LineError, WrongLine
 from tamis.broker.layouts import read_layout
@@ -21,7 +21,7 @@ def default_topic(settings: Settings, seconds: float = 10.0) -> str:
     names = settings.names
     try:
         layout = read_layout(settings, seconds)
-    except MissingError:
+    except (MissingError, InvalidError):  # who only sends events may not see it
         layout = None
     topics = [] if layout is None else sorted(set(layout.topics) - set(names.own))
     return topics[0] if len(topics) == 1 else names.events

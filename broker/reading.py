@@ -8,8 +8,9 @@ import time
 from collections.abc import Iterable, Iterator, Mapping
 
 from tamis.broker.configuration import KafkaSettings
-from tamis.broker.errors import MissingError, UnreachableError
+from tamis.broker.errors import InvalidError, MissingError, UnreachableError
 from tamis.broker.kafka import (
+    TOPIC_FORBIDDEN,
     AdminClient,
     Consumer,
     KafkaException,
@@ -18,10 +19,10 @@ from tamis.broker.kafka import (
     Properties,
     TopicPartition,
     admin_client,
-    consumer,
     is_end,
     offset_of,
     place_of,
+    reader,
 )
 
 BEGINNING = -2
@@ -31,12 +32,10 @@ TELLING_ENDS: Properties = {"enable.partition.eof": True}
 TO_THE_END: Properties = {**TELLING_ENDS, "fetch.wait.max.ms": 10}
 """For one that waits for it: Kafka says it once it has waited for more, by default 500 ms."""
 _POLL_SECONDS = 0.5
-_NO_GROUP = "tamis-reader"
-"""Readers commit nothing and join nothing; the client wants a name all the same."""
 
 
 def partitions_of(settings: KafkaSettings, topic: str, seconds: float = 10.0) -> list[int]:
-    """Its partitions' numbers. MissingError if there is no such topic."""
+    """Its partitions' numbers. MissingError if there is no such topic, InvalidError if this user may not see it."""
     return partitions_known_to(admin_client(settings), settings, topic, seconds)
 
 
@@ -50,6 +49,8 @@ def partitions_known_to(
         raise UnreachableError(
             f"Kafka at {settings.bootstrap_servers} does not answer: {error.args[0].str()}"
         ) from error
+    if found.error is not None and found.error.code() in TOPIC_FORBIDDEN:
+        raise InvalidError(f"Kafka forbids {topic}: {found.error.str()}. docs/rights.md lists who needs what.")
     if found.error is not None:
         raise MissingError(f"There is no topic {topic}: {found.error.str()}.")
     return sorted(found.partitions)
@@ -61,13 +62,15 @@ def records(
     ends: Mapping[tuple[str, int], int] | None = None,
     seconds: float = 30.0,
 ) -> Iterator[Message]:
-    """Committed records from each start up to its end (exclusive), or up to what is there now.
+    """Committed records of a topic from each start up to its end (exclusive), or up to what is there now.
 
     Of one partition in its order. UnreachableError if for so many seconds nothing comes.
     """
     assigned = list(starts)
+    if not assigned:
+        return
     left = {(start.topic, start.partition) for start in assigned}
-    client = consumer(settings, _NO_GROUP, TO_THE_END)
+    client = reader(settings, assigned[0].topic, TO_THE_END)
     try:
         client.assign(assigned)
         while left:

@@ -5,11 +5,11 @@
 3. Send it in its order to the partitions that it came from, some at a time, each with the record that settles it in the
    same transaction.
 
-What is still not understood is rejected anew, and waits as another one.
+What is still not understood is rejected anew, and waits as another one. What several shards have rejected is sent once.
 """
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain
@@ -24,7 +24,7 @@ from tamis.broker.received import ReceivedRejection, rejection_of
 from tamis.broker.settling import Stretch, committed, complete, place_among, settled_by
 from tamis.broker.topic_facts import topic_facts
 from tamis.codecs.headers import RETRIED, SETTLED, Rejection, WaitingPlace
-from tamis.codecs.reasons import Reason
+from tamis.codecs.reasons import BY_SHARD, Reason
 
 _AT_ONCE = 500
 
@@ -53,6 +53,14 @@ class RetryReport:
     sent: Counter[tuple[str, str]] = field(default_factory=Counter[tuple[str, str]])
     left: dict[tuple[str, str], Counter[str]] = field(default_factory=dict[tuple[str, str], Counter[str]])
     """Why they cannot be sent, and how many."""
+    repeated: int = 0
+    """Rejections of events that another shard has rejected, too: these are sent for that one."""
+
+    def add(self, some: Iterable["_Ready"]) -> int:
+        """How many of these are sent."""
+        sent = [_kind(ready.rejection) for ready in some if not ready.is_sent]
+        self.sent.update(sent)
+        return len(sent)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,26 +69,26 @@ class _Ready:
     rejection: Rejection
     key: bytes | None
     value: bytes
+    is_sent: bool
+    """For another shard, which rejected it, too."""
 
     @property
     def size(self) -> int:
         return len(self.value) + len(self.key or b"")
 
-    def records(self, topic: str) -> tuple[Record, Record]:
+    def records(self, topic: str) -> list[Record]:
         """The event, and what says in the topic of rejected input that it does not wait any more."""
         source = self.rejection
-        return (
-            Record(source.topic, source.partition, self.key, self.value, {RETRIED: self.place.header}),
-            Record(topic, self.place.partition, self.key, None, {SETTLED: self.place.header}),
-        )
+        event = Record(source.topic, source.partition, self.key, self.value, {RETRIED: self.place.header})
+        settled = Record(topic, self.place.partition, self.key, None, {SETTLED: self.place.header})
+        return [settled] if self.is_sent else [event, settled]
 
 
 def rehearse(settings: Settings, wanted: Wanted, seconds: float = 10.0) -> RetryReport:
     """What `retry` would do just now; nothing is changed."""
     report = RetryReport()
     stretch = committed(settings.kafka, settings.names.rejected, seconds)
-    for ready in _ready(settings, stretch, stretch.settled(), wanted, report):
-        report.sent[_kind(ready.rejection)] += 1
+    report.add(_ready(settings, stretch, stretch.settled(), wanted, report))
     return report
 
 
@@ -99,8 +107,7 @@ def retry(settings: Settings, wanted: Wanted, report: RetryReport, progress: Pro
             records = [record for ready in some for record in ready.records(topic)]
             bundles.send(records, partial(_are_settled, settings, places, settled))
             settled |= places
-            report.sent.update(_kind(ready.rejection) for ready in some)
-            progress(len(some))
+            progress(report.add(some))
 
 
 def _are_settled(settings: Settings, places: Collection[WaitingPlace], settled: Collection[WaitingPlace]) -> bool:
@@ -117,17 +124,30 @@ def _ready(
 ) -> Iterator[_Ready]:
     """What can be sent of what is wanted; why the rest cannot be is in the report."""
     partitions = _partitions(settings)
+    sent: set[tuple[str, int, int]] = set()
+    """Of those that several shards may have rejected."""
     for message in chain.from_iterable(stretch.messages()):
         place = place_among(message)
-        if place in settled or settled_by(message) is not None:
+        if settled_by(message) is not None:
             continue
         received = rejection_of(message)
         rejection = received.rejection
-        if rejection is None or not wanted.has(rejection):
+        if rejection is None:
+            continue
+        source = rejection.topic, rejection.partition, rejection.offset
+        is_shared = rejection.reason in BY_SHARD
+        if place in settled:
+            if is_shared:
+                sent.add(source)
+            continue
+        if not wanted.has(rejection):
             continue
         hindrance = _hindrance(settings, received, rejection, partitions)
         if hindrance is None:
-            yield _Ready(place, rejection, received.key, received.value or b"")
+            report.repeated += source in sent
+            yield _Ready(place, rejection, received.key, received.value or b"", source in sent)
+            if is_shared:
+                sent.add(source)
         else:
             report.left.setdefault(_kind(rejection), Counter())[hindrance] += 1
 

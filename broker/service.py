@@ -4,7 +4,7 @@ import gc
 import logging
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 
 from tamis.broker.attempts import Attempts
@@ -13,7 +13,7 @@ from tamis.broker.errors import BrokerError, ConflictError, InvalidError, Unreac
 from tamis.broker.kafka import KafkaException, admin_client
 from tamis.broker.layout_watch import LayoutWatch
 from tamis.broker.layouts import require_layout
-from tamis.broker.memory import MemoryBound, bound_arenas
+from tamis.broker.memory import MemoryBound, bound_arenas, give_back
 from tamis.broker.metrics import Meters
 from tamis.broker.metrics_server import BrokerPages, MetricsServer
 from tamis.broker.outlets import Outlets
@@ -21,7 +21,7 @@ from tamis.broker.pace import Pace
 from tamis.broker.schema_registry import ConfluentRegistry
 from tamis.broker.shipping import Identity
 from tamis.broker.slots import take_slot
-from tamis.broker.snapshot_loading import Restored, newest_state
+from tamis.broker.snapshot_loading import Restored, discard, newest_state
 from tamis.broker.snapshots import Snapshots
 from tamis.broker.subscription_log import LogWentBackError, SubscriptionLog
 from tamis.broker.topics import require_topics
@@ -94,6 +94,8 @@ class Service:
         self._kept = kept
         self._admin = admin_client(settings.kafka)
         self._trusts_snapshots = True
+        self._void = ""
+        """The last snapshot that turned out to be of another log."""
         require_layout(settings)
         self._watch = LayoutWatch(settings)
         self._layout = self._newest_layout()
@@ -102,7 +104,8 @@ class Service:
         try:
             # With its id: offsets of a log that was made anew are other records.
             log_id = self._layout.topics[settings.names.subscriptions]
-            self._attempts = Attempts(f"{settings.names.group(self._layout.number, shard)}.{self._slot.name}.{log_id}")
+            name = f"{settings.names.group(self._layout.number, shard)}.{self._slot.name}.{log_id}"
+            self._attempts = Attempts(name, self._layout.topics)
             self._log: SubscriptionLog | None = self._started_log()
         except BaseException:
             self._slot.close()
@@ -130,20 +133,24 @@ class Service:
                 self._kept.meters.fails(error)
                 self._close_log()
                 self._trusts_snapshots = False
+                discard(self._settings, self._layout, self._shard)  # which of them are void is not to be told
+                self._attempts.forget(self._settings.names.subscriptions)
             # A client refers to whom it calls, and an error to where it was raised: to those who have them. Python
             # looks for such circles so seldom that clients would stay for hours, with their threads and connections.
             gc.collect()
+            give_back()
             if self._must_stop():
                 break
             pause = _PAUSE_SECONDS[0] if time.monotonic() - began > longest else min(2 * pause, longest)
             time.sleep(pause)
 
     def close(self) -> None:
-        self._kept.snapshots.close(self._log)
-        self._close_log()
-        self._attempts.close()
-        self._slot.close()
-        self._watch.close()
+        with ExitStack() as last:  # the last one first, and each of them whatever becomes of the others
+            last.callback(self._watch.close)
+            last.callback(self._slot.close)
+            last.callback(self._attempts.close)
+            last.callback(self._close_log)
+            last.callback(self._kept.snapshots.close, self._log)
 
     @contextmanager
     def _survived(self) -> Iterator[None]:
@@ -191,6 +198,7 @@ class Service:
         elif self._log is not None:
             self._log.watch(newest.topics)
         self._layout = newest
+        self._attempts.know(newest.topics)
 
     def _newest_layout(self) -> Layout:
         layout = require_layout(self._settings)
@@ -222,8 +230,12 @@ class Service:
             log.close()
             if restored is None:
                 raise
-            _LOG.warning("snapshot %s is of a log that went backwards since: %s", restored.generation.name, error)
-            self._trusts_snapshots = False
+            name = restored.generation.name
+            _LOG.warning("snapshot %s is of a log that went backwards since: %s", name, error)
+            discard(self._settings, self._layout, self._shard, name)
+            self._attempts.forget(log.topic)
+            self._trusts_snapshots = name != self._void
+            self._void = name
             return self._started_log()
         except BaseException:
             log.close()
@@ -239,9 +251,14 @@ class Service:
         if not self._settings.snapshots.enabled or not self._trusts_snapshots:
             return None
         began = time.monotonic()
-        restored = newest_state(self._settings, self._admin, self._layout, self._shard)
+        meters = self._kept.meters
+
+        def advance(_: int) -> None:
+            meters.reads()  # it takes long, and is no standstill
+
+        restored = newest_state(self._settings, self._admin, self._layout, self._shard, advance)
         if restored is not None:
-            self._kept.meters.snapshot_taken(restored.generation.created, time.monotonic() - began)
+            meters.snapshot_taken(restored.generation.created, time.monotonic() - began)
         return restored
 
 

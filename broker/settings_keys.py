@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import Enum, auto
 from pathlib import Path
 from typing import Any, NewType
+from urllib.parse import unquote_plus
 
 from pydantic import BaseModel
 
@@ -22,7 +23,9 @@ _SECRET = re.compile(
     r"password|passphrase|secret|token(?!\.endpoint)|credential|jaas|user\.info|oauthbearer\.config|\.pem$", re.ASCII
 )
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/", re.ASCII)
-_URL_PASSWORD = re.compile(r"(://[^/?#@]*?:)[^/?#]*(@)")
+# Also of what is no URL, since that is told when it is refused: without a scheme, or with a slash in the password.
+_URL_PASSWORD = re.compile(r"^((?:[A-Za-z][A-Za-z0-9+.-]*://)?[^/?#@]*?:(?!//)).*(@)", re.ASCII | re.DOTALL)
+_URL_OPTION = re.compile(r"([?&]([^=&]*)=)[^&]*")
 _HIDDEN = "***"
 
 
@@ -71,7 +74,16 @@ def masked(key: Key, value: Any) -> Any:
         return None
     if is_secret(key):
         return _HIDDEN
-    return _URL_PASSWORD.sub(rf"\1{_HIDDEN}\2", value) if isinstance(value, str) else value
+    return _masked_url(value) if isinstance(value, str) else value
+
+
+def _masked_url(text: str) -> str:
+    """Without a password before its host, and without secrets among the options behind its question mark."""
+
+    def option(found: re.Match[str]) -> str:
+        return found[1] + _HIDDEN if _SECRET.search(unquote_plus(found[2]).lower()) else found[0]
+
+    return _URL_PASSWORD.sub(rf"\1{_HIDDEN}\2", _URL_OPTION.sub(option, text))
 
 
 def leaves(

@@ -22,6 +22,7 @@ from tamis.broker.subscription_log import SubscriptionLog
 from tamis.broker.view_records import ViewRecords
 from tamis.codecs.headers import ID, VIEW, Rejection
 from tamis.codecs.layout import Layout
+from tamis.codecs.reasons import BY_SHARD
 from tamis.codecs.view import Progress, View
 
 _REJECTED_BYTES_MAX = 900_000
@@ -138,12 +139,16 @@ class Shipper:
         return post.undelivered
 
     def _send_rejections(self, shipment: Shipment, outbox: Outbox) -> None:
-        """Of several shards, which all see every event, one does."""
+        """Of several shards, which all see every event, one does; where it may be another's event, each for itself."""
         for refusal in shipment.step.refusals:
             message = shipment.messages[refusal.position]
             topic, partition = place_of(message)
-            if partition % self._layout.shards == self._shard:
-                rejection = Rejection(topic, partition, offset_of(message), refusal.reason, refusal.why)
+            is_own = refusal.reason in BY_SHARD
+            if is_own or partition % self._layout.shards == self._shard:
+                where = (
+                    f"; in shard {self._shard} of {self._layout.shards}" if is_own and self._layout.shards > 1 else ""
+                )
+                rejection = Rejection(topic, partition, offset_of(message), refusal.reason, refusal.why + where)
                 self._send_rejection(rejection, message.value(), message.key(), outbox)
 
     def _send_rejection(self, rejection: Rejection, value: bytes | None, key: bytes | None, outbox: Outbox) -> None:

@@ -78,7 +78,14 @@ def take_slot(group: str, name: str | None = None, folder: Path | None = None) -
 
 
 def _locked(folder: Path, group: str, name: str) -> Slot | None:
-    file = os.open(folder / f"{group}.{name}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    path = folder / f"{group}.{name}.lock"
+    try:
+        file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    except OSError as error:
+        raise InvalidError(
+            f"{path} cannot be written: {error.strerror}. Whoever started Tamis here before may own it, or the disk is "
+            "full. Mend that, or name another folder: TAMIS_STATE_DIR."
+        ) from error
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from tamis.broker.configuration import Settings
 from tamis.broker.frozen_state import about_of
-from tamis.broker.kafka import AdminClient, KafkaException, end_offsets, first_offsets
+from tamis.broker.kafka import AdminClient, KafkaException, admin_client, end_offsets, first_offsets
 from tamis.broker.redis import RedisError, connect
 from tamis.broker.slots import state_folder
 from tamis.broker.snapshot_store import Advance, Generation, SnapshotStore
@@ -84,7 +84,36 @@ def lifetime(settings: Settings, admin: AdminClient) -> float:
     return _MARGIN * int((config or {}).get("delete.retention.ms", _UNSEEN_RETENTION_MS)) / 1000
 
 
-def newest_state(settings: Settings, admin: AdminClient, layout: Layout, shard: int) -> Restored | None:
+def newest_kept(settings: Settings, layout: Layout, shard: int) -> tuple[Generation | None, bool]:
+    """The newest generation, and whether there should be another one: there is none, or half of its time is over.
+
+    RedisError, OSError, ValueError, KafkaException.
+    """
+    with closing(store_of(settings, layout, shard)) as store, store.cut_off(REDIS_SECONDS):
+        try:
+            newest = next((store.generation(name) for name in store.names()), None)
+        except SnapshotError:
+            newest = None
+        if newest is None:
+            return None, True
+        age = store.now() - newest.created
+    return newest, age > lifetime(settings, admin_client(settings.kafka)) / 2
+
+
+def discard(settings: Settings, layout: Layout, shard: int, name: str | None = None) -> None:
+    """One generation, or all of them, of a log that went backwards. What Redis keeps all the same expires."""
+    try:
+        with closing(store_of(settings, layout, shard)) as store, store.cut_off(REDIS_SECONDS):
+            for each in store.names():
+                if name in (None, each):
+                    store.discard(each)
+    except (RedisError, OSError, ValueError) as error:
+        _LOG.warning("snapshots of a log that went backwards cannot be taken away: %s", error)
+
+
+def newest_state(
+    settings: Settings, admin: AdminClient, layout: Layout, shard: int, advance: Advance | None = None
+) -> Restored | None:
     """Of the newest generation that is of use; None if there is none, or if Redis cannot be asked."""
     try:
         with closing(store_of(settings, layout, shard)) as store, store.cut_off(REDIS_SECONDS):
@@ -97,11 +126,12 @@ def newest_state(settings: Settings, admin: AdminClient, layout: Layout, shard: 
                     if reason := next(untimely(generation, extent), None):  # or this clock is wrong: others may use it
                         _LOG.warning("snapshot %s of shard %d is not used: %s", name, shard, reason)
                         continue
-                    return restored(settings, store, generation, extent)
-                except (SnapshotError, MemoryError) as error:
-                    why = str(error) or "it takes too much memory"
-                    _LOG.warning("snapshot %s of shard %d is of no use: %s", name, shard, why)
+                    return restored(settings, store, generation, extent, advance)
+                except SnapshotError as error:
+                    _LOG.warning("snapshot %s of shard %d is of no use: %s", name, shard, error)
                     store.discard(name)
+                except MemoryError:  # of this process: others may have more
+                    _LOG.warning("snapshot %s of shard %d is not used: it takes too much memory", name, shard)
     except (RedisError, OSError, ValueError) as error:
         _LOG.warning("no snapshot can be had, so all subscriptions are read: %s", error)
     except KafkaException as error:

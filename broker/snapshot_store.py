@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, TypeGuard
 
 import xxhash
 
@@ -31,6 +31,7 @@ CHUNK_BYTES = 4 << 20
 _MANIFEST_BYTES_MAX = 1 << 20
 _CHUNKS_MAX = 1 << 16
 _TRIES = 5
+_SECONDS_MAX = 1e12
 _UNKNOWN_SECONDS = 3600
 """For so long there is what no pointer names: a writer that died has left it."""
 
@@ -89,7 +90,7 @@ class Generation:
                 isinstance(each, str) for each in chunks
             ):
                 made = others.get("made")
-                if made is not None and not isinstance(made, int | float):
+                if not _is_time(created) or not (made is None or _is_time(made)):
                     raise SnapshotError("it does not tell when it was made")
                 return cls(name, created, View.parse(view), int(subscriptions), rules, int(size), tuple(chunks), made)
             case _:
@@ -145,7 +146,9 @@ class SnapshotStore:
             for number, digest in enumerate(generation.chunks):
                 size = min(CHUNK_BYTES, left)
                 # One byte more, so that one that is too long is noticed, and never fetched as a whole.
-                chunk: Any = self._client.getrange(self._chunk(generation.name, number), 0, size)
+                chunk = self._range(self._chunk(generation.name, number), size)
+                if chunk is None:
+                    raise SnapshotError(f"chunk {number} of {len(generation.chunks)} is no string")
                 if len(chunk) != size or xxhash.xxh3_128_hexdigest(chunk) != digest:
                     state = "missing" if not chunk else "damaged"
                     raise SnapshotError(f"chunk {number} of {len(generation.chunks)} is {state}")
@@ -242,13 +245,18 @@ class SnapshotStore:
 
     def _bounded(self, key: str) -> bytes | None:
         """None if there is nothing, or what no manifest can be."""
+        told = self._range(key, _MANIFEST_BYTES_MAX)
+        return told if told is not None and 0 < len(told) <= _MANIFEST_BYTES_MAX else None
+
+    def _range(self, key: str, last: int) -> bytes | None:
+        """Up to this byte, and with it; None if it is somebody else's, and no string."""
         try:
-            told: Any = self._client.getrange(key, 0, _MANIFEST_BYTES_MAX)
+            told: Any = self._client.getrange(key, 0, last)
         except RedisError as error:
             if str(error).startswith("WRONGTYPE"):
                 return None
             raise
-        return bytes(told) if 0 < len(told) <= _MANIFEST_BYTES_MAX else None
+        return bytes(told)
 
     def _remove(self, name: str, chunks: int | None = None) -> None:
         """As far as Redis lets us: what is left expires."""
@@ -264,3 +272,8 @@ class SnapshotStore:
 
     def _chunk(self, name: str, number: int) -> str:
         return f"{self.key}:{name}:{number}"
+
+
+def _is_time(value: object) -> TypeGuard[float]:
+    """Seconds since 1970, and no number that is none."""
+    return isinstance(value, int | float) and abs(value) < _SECONDS_MAX

@@ -1,26 +1,32 @@
 """Keeping snapshots while a broker works: when one is due, and a thread that writes it.
 
 Between batches what is in force is frozen, which takes milliseconds; all the rest is done by another thread, which the
-events never wait for. One process of a shard does this: the one that reports invalid subscriptions, since a snapshot
-must not go beyond one that nobody was told of.
+events never wait for. If nothing changes, that thread looks now and then whether Redis still has the last one.
+
+One process of a shard does this: the one that reports invalid subscriptions, since a snapshot must not go beyond one
+that nobody was told of.
 """
 
 import logging
 import threading
 import time
+from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from tamis.broker.configuration import Settings
 from tamis.broker.frozen_state import FrozenState
 from tamis.broker.kafka import KafkaException, admin_client
 from tamis.broker.metrics import Meters
-from tamis.broker.snapshot_loading import Restored, described, lifetime, store_of, work_folder
+from tamis.broker.redis import RedisError
+from tamis.broker.snapshot_loading import Restored, described, lifetime, newest_kept, store_of, work_folder
 from tamis.broker.snapshot_store import Generation, OvertakenError
 from tamis.broker.subscription_log import SubscriptionLog
 from tamis.codecs.layout import Layout
 from tamis.codecs.view import View
+from tamis.indexes import IndexBroken
 
 _RETRY_SECONDS = 30.0
 _LEAST_SECONDS = 5.0
@@ -63,7 +69,10 @@ class Snapshots:
         """How many records of the log were, when it was begun."""
         self._layout: Layout | None = None
         self._is_writer = False
-        self._is_failing = False
+        self._is_wanting = False
+        """Whether Redis has none that is good for long, though nothing has changed."""
+        self._failures = 0
+        """In a row."""
 
     @property
     def is_enabled(self) -> bool:
@@ -79,10 +88,17 @@ class Snapshots:
         """Begin to write one, if it is due and ours to write."""
         self._layout, self._is_writer = layout, is_writer
         now = time.monotonic()
+        if not is_writer:
+            self._meters.keeps_no_snapshots()
+        if not is_writer or not self.is_enabled or self._is_at_work or now - self._saved_at <= _LEAST_SECONDS:
+            return
         changes = log.applied - self._applied
-        is_due = now > self._due or changes >= self._settings.snapshots.after_changes
-        if is_due and is_writer and changes > 0 and self.is_enabled and now - self._saved_at > _LEAST_SECONDS:
+        is_due = now > self._due
+        if (is_due and (changes > 0 or self._is_wanting)) or changes >= self._settings.snapshots.after_changes:
             self._begin(log, layout)
+        elif is_due and len(log.state) > 0:
+            self._due = now + self._settings.snapshots.every_seconds
+            self._work(self._inspect, layout)
 
     def close(self, log: SubscriptionLog | None) -> None:
         """Write a last one, if anything changed; for a bounded time."""
@@ -94,7 +110,7 @@ class Snapshots:
             and self._layout is not None
             and self._is_writer
             and self.is_enabled
-            and not self._is_failing
+            and not self._failures
             and not log.invalid
             and log.view != self._saved
         ):
@@ -102,40 +118,67 @@ class Snapshots:
         if self._thread is not None:
             self._thread.join(max(0.0, end - time.monotonic()))
 
+    @property
+    def _is_at_work(self) -> bool:
+        return self._thread is not None and self._thread.is_alive()
+
+    def _work(self, work: Callable[[Any], None], of: object) -> None:
+        """In a thread of its own."""
+        self._thread = threading.Thread(target=work, args=(of,), name="snapshot", daemon=True)
+        self._thread.start()
+
     def _begin(self, log: SubscriptionLog, layout: Layout) -> None:
-        if self._thread is not None and self._thread.is_alive():
+        if self._is_at_work:
             return
         now = time.monotonic()
-        shot = Shot(layout, self._shard, log.state.freeze(), log.view, now)
+        try:
+            shot = Shot(layout, self._shard, log.state.freeze(), log.view, now)
+        except (MemoryError, IndexBroken) as error:  # whoever ran out of memory before has said so, or will
+            self._failed(error)
+            return
         self._meters.froze(time.monotonic() - now)
         self._saved, self._saved_at, self._applied = log.view, now, log.applied
         self._due = now + self._settings.snapshots.every_seconds
-        self._thread = threading.Thread(target=self._write, args=(shot,), name="snapshot", daemon=True)
-        self._thread.start()
+        self._is_wanting = False
+        self._work(self._write, shot)
+
+    def _inspect(self, layout: Layout) -> None:
+        """Redis may have been emptied; and a snapshot is good for some time only, whether or not anything changes."""
+        try:
+            newest, self._is_wanting = newest_kept(self._settings, layout, self._shard)
+        except (RedisError, OSError, ValueError, KafkaException):
+            return  # who writes the next one will tell
+        self._meters.snapshot_known(None if newest is None else newest.created)
 
     def _write(self, shot: Shot) -> None:
-        """In a thread of its own; whatever happens here, the broker goes on."""
+        """Whatever happens here, the broker goes on."""
         try:
             made = save(self._settings, shot)
         except OvertakenError as error:
             _LOG.info("a snapshot was not kept: %s", error)
         except Exception as error:  # noqa: BLE001 - a snapshot that fails must never end a broker
-            self._due = time.monotonic() + min(_RETRY_SECONDS, self._settings.snapshots.every_seconds)
-            self._applied = -1
-            if not self._is_failing:
-                self._is_failing = True
-                why = error.args[0].str() if isinstance(error, KafkaException) else error
-                _LOG.warning("no snapshot can be kept, so starts will be slower; trying on: %s", why)
+            self._failed(error)
         else:
             seconds = time.monotonic() - shot.frozen_at
             self._meters.snapshot_taken(made.created, seconds)
-            if self._is_failing:
-                self._is_failing = False
+            if self._failures:
+                self._failures = 0
                 _LOG.info("snapshots can be kept again")
             _LOG.info(
                 "snapshot %s of %d subscriptions, %d bytes, in %.1f s",
                 *(made.name, made.subscriptions, made.size, seconds),
             )
+
+    def _failed(self, error: Exception) -> None:
+        """Each time later again, as long as it goes on: each time costs a whole file."""
+        every = self._settings.snapshots.every_seconds
+        self._due = time.monotonic() + min(_RETRY_SECONDS * 2**self._failures, every)
+        self._applied = -1
+        self._failures += 1
+        self._meters.failed_to_keep_a_snapshot()
+        if self._failures == 1:
+            why = error.args[0].str() if isinstance(error, KafkaException) else error
+            _LOG.warning("no snapshot can be kept, so starts will be slower; trying on: %s", why)
 
 
 def save(settings: Settings, shot: Shot) -> Generation:

@@ -22,11 +22,11 @@ from tamis.broker.kafka import (
     Message,
     TopicPartition,
     admin_client,
-    consumer,
     end_offsets,
     is_end_of_partition,
     is_fatal,
     offset_of,
+    reader,
 )
 from tamis.broker.metrics import Meters
 from tamis.broker.quarantine import WHY, Quarantine
@@ -48,8 +48,6 @@ _UNREPORTED_MAX = 1_000
 _REPORTED_BYTES_MAX = 64 * 1024
 """Of a record that is told whole: many may have to be remembered."""
 _CONDEMNED_MAX = 8
-_NO_GROUP = "tamis-subscriptions"
-"""It joins none; the client wants a name all the same."""
 
 _LOG = logging.getLogger(__name__)
 
@@ -102,6 +100,10 @@ class SubscriptionLog:
         self.attempts: Attempts | None = None
         """With these, what processes died of is left out, and paused for all."""
         self._quarantine = Quarantine(settings)
+        self._left_out: set[tuple[int, int]] = set()
+        """Partitions and offsets since the end of the log was reached last."""
+        self._reads_all = restored is None
+        """Whether it is the whole log that was read since then."""
         self._meters = meters or Meters()
         self._meters.reads()
         self._layout = layout
@@ -120,7 +122,7 @@ class SubscriptionLog:
 
     def _new_client(self) -> Consumer:
         """Which goes on where this is."""
-        client = consumer(self._settings, _NO_GROUP, TELLING_ENDS)
+        client = reader(self._settings, self.topic, TELLING_ENDS)
         client.assign([self._start(partition) for partition in self.partitions])
         return client
 
@@ -155,6 +157,9 @@ class SubscriptionLog:
         while self._quarantine:
             self._quarantine.impose()
             self._read_to(self._ends(time.monotonic() + patience), tell, patience)
+        if self.attempts is not None and (self._left_out or self._reads_all):
+            self.attempts.settle(self.topic, self._left_out, are_all=self._reads_all)
+            self._left_out, self._reads_all = set(), False
         self._meters.read()
         return self.view
 
@@ -274,10 +279,13 @@ class SubscriptionLog:
     def _leave_out(self, partition: int, message: Message, attempts: Attempts) -> None:
         """As if it took away what its key had. InvalidError if it is one of many."""
         if attempts.condemned(self.topic) > _CONDEMNED_MAX:
+            attempts.pardon(self.topic)
             raise InvalidError(
-                f"This slot has died of more than {_CONDEMNED_MAX} subscriptions, one after the other. That is no "
-                "poison but something else, too little memory above all: no more of them are paused."
+                f"This slot has died of more than {_CONDEMNED_MAX} subscriptions within a day. That is no poison but "
+                "something else, too little memory above all: no more of them are paused. Give it more, and start it "
+                "again: it will try once more those that are not paused yet."
             )
+        self._left_out.add((partition, offset_of(message)))
         self.state.apply(partition, [message.key()], [None])
         self._note_invalid(partition, message, InvalidRecord(0, Reason.POISON, WHY))
         self._reach(partition, [message])

@@ -16,16 +16,14 @@ from tamis.broker.kafka import (
     Message,
     TopicPartition,
     admin_client,
-    consumer,
     is_end,
     offset_of,
     place_of,
+    reader,
 )
 from tamis.broker.positions import END, START, Position, resolved
 from tamis.broker.reading import TO_THE_END, partitions_known_to
 
-_NO_GROUP = "tamis-tail"
-"""It commits nothing and joins nothing; the client wants a name all the same."""
 _AT_ONCE = 5000
 _POLL_SECONDS = 0.2
 _SILENCE_SECONDS = 30.0
@@ -104,7 +102,7 @@ def _following(
     settings: KafkaSettings, topic: str, starts: Mapping[int, int], seconds: float | None
 ) -> Iterator[list[Message]]:
     began = time.monotonic()
-    with closing(Follower(settings, _NO_GROUP, {(topic, number): at for number, at in starts.items()})) as follower:
+    with closing(Follower(settings, {(topic, number): at for number, at in starts.items()})) as follower:
         while seconds is None or time.monotonic() - began < seconds:
             messages = follower.poll(_POLL_SECONDS, _AT_ONCE)
             for message in messages:
@@ -120,7 +118,7 @@ def _up_to(
     open_partitions = {number for number, start in starts.items() if start < ends[number]}
     if not open_partitions:
         return
-    with closing(consumer(settings, _NO_GROUP, TO_THE_END)) as client:
+    with closing(reader(settings, topic, TO_THE_END)) as client:
         client.assign([TopicPartition(topic, number, starts[number]) for number in sorted(open_partitions)])
         for messages in _polled(client, seconds):
             some = _kept(messages, ends, open_partitions)

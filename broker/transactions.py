@@ -68,7 +68,7 @@ def last_word(error: KafkaError) -> BrokerError:
     if error.code() in TOO_OLD:
         return InvalidError(f"Kafka 4.0 or newer is needed (the consumer protocol of KIP-848): {error.str()}.")
     if is_forbidden(error):
-        return InvalidError(f"Kafka forbids it: {error.str()}. Give this user the rights that docs/broker.md lists.")
+        return InvalidError(f"Kafka forbids it: {error.str()}. Give this user the rights that docs/rights.md lists.")
     return UnreachableError(f"Kafka: {error.str()}.")
 
 

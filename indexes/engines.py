@@ -8,7 +8,7 @@ from tamis.indexes.index import Index
 from tamis.indexes.pst_bloom import PstBloom
 from tamis.indexes.pst_hash import PstHash
 from tamis.indexes.scan import Scan
-from tamis.indexes.snapshot import read_snapshot
+from tamis.indexes.snapshot import Snapshot, read_snapshot
 
 ENGINES: dict[str, type[Index]] = {engine.name: engine for engine in (Scan, PstBloom, PstHash)}
 DEFAULT_ENGINE = PstHash.name
@@ -27,7 +27,12 @@ def load(path: str | PathLike[str], engine: str | None = None, **options: Any) -
             f"{path} was saved by an engine {snapshot.engine!r}, which this version of Tamis does not have: "
             f"name another one, of {', '.join(ENGINES)}"
         )
-    index = create(snapshot.engine if engine is None else engine, **options)
+    return adopted(snapshot, snapshot.engine if engine is None else engine, **options)
+
+
+def adopted(snapshot: Snapshot, engine: str, **options: Any) -> Index:
+    """Make an index of a snapshot that was read. Other threads go on meanwhile."""
+    index = create(engine, **options)
     index.adopt(snapshot)
     return index
 

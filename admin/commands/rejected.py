@@ -102,8 +102,9 @@ def retry(
     wanted = Wanted(frozenset(topics or ()), frozenset(reasons or ()))
     report = rehearse(session.settings, wanted, timeout)
     waiting = report.sent.total()
-    if waiting and not dry_run:
-        session.confirm(f"Send {waiting:,} event{'' if waiting == 1 else 's'} once more?")
+    if (waiting or report.repeated) and not dry_run:
+        if waiting:
+            session.confirm(f"Send {waiting:,} event{'' if waiting == 1 else 's'} once more?")
         report = RetryReport()
         _retry(session, wanted, report, waiting)
     session.out.rows(_told(report), _RETRIED)

@@ -54,7 +54,7 @@ def kept_by(settings: Settings, counts: Counts, meters: Meters | None = None) ->
 
 def no_attempts() -> Attempts:
     """Of a slot that nobody had before."""
-    return Attempts("benchmark", Path(tempfile.mkdtemp()))
+    return Attempts("benchmark", {}, Path(tempfile.mkdtemp()))
 
 
 @contextmanager

@@ -40,7 +40,7 @@ def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalStack]:
 
 
 def allow(settings: Settings, user: str) -> None:
-    """To read, and to know about, the topics of this prefix; and the group that readers name."""
+    """To read, and to know about, the topics of this prefix; and the group that whoever reads the layout names."""
     admin = admin_client(settings.kafka)
     bindings = [
         AclBinding(kind, name, ResourcePatternType.PREFIXED, f"User:{user}", "*", operation, AclPermissionType.ALLOW)
@@ -48,7 +48,7 @@ def allow(settings: Settings, user: str) -> None:
             (ResourceType.TOPIC, f"{settings.prefix}.", AclOperation.READ),
             (ResourceType.TOPIC, f"{settings.prefix}.", AclOperation.DESCRIBE),
             (ResourceType.TOPIC, f"{settings.prefix}.", AclOperation.DESCRIBE_CONFIGS),
-            (ResourceType.GROUP, "tamis-tail", AclOperation.READ),
+            (ResourceType.GROUP, settings.names.layout, AclOperation.DESCRIBE),
         ]
     ]
     for future in admin.create_acls(bindings).values():

@@ -208,6 +208,11 @@ def subscribed_one_by_one(cluster: Cluster) -> int:
     return partition_of("ann", cluster.layout.partitions)
 
 
+def snapshots_of(cluster: Cluster) -> list[str]:
+    with closing(store_of(cluster.settings, cluster.layout, 0)) as store:
+        return store.names()
+
+
 def cut_back_and_grown(stack: LocalStack, cluster: Cluster, home: int) -> None:
     """The second half is gone, and there is more than before."""
     stack.cut_back(cluster.names.subscriptions, home, 5)
@@ -258,11 +263,17 @@ def test_a_subscription_log_that_is_cut_back_is_noticed_though_it_has_grown_agai
         with Reader(cluster.settings, [cluster.names.notifications("ann")]) as reader:
             cluster.send_event("first", a=7)
             assert soon(lambda: len(reader.seen) == 1, PATIENCE_SECONDS)
+            cluster.processes["one"].terminate()
+            assert cluster.processes["one"].wait(PATIENCE_SECONDS) == 0
+            assert len(snapshots_of(cluster)) == 1
+            cluster.start("one")
+            assert soon(lambda: cluster.told("subscriptions from snapshot") == 1, PATIENCE_SECONDS)
             cluster.processes["one"].send_signal(signal.SIGSTOP)
             cut_back_and_grown(stack, cluster, home)
             cluster.processes["one"].send_signal(signal.SIGCONT)
             require_what_is_left(cluster, reader)
         assert cluster.told("went backwards, reading it again") > 0
+        assert snapshots_of(cluster) == [], "that of the log as it was is gone"
 
         stack.cut_back(cluster.names.subscriptions, home, 5)
         assert soon(lambda: cluster.processes["one"].poll() is not None, PATIENCE_SECONDS)

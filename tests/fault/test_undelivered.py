@@ -50,7 +50,7 @@ def test_a_topic_that_is_forbidden_blocks_no_other(secured: LocalStack) -> None:
         client.produce(names.undelivered, record.encode(), subscriber.encode())
     assert client.flush(SECONDS) == 0
     settings = secured.settings.model_copy(update={"kafka": secured.add_user("ops")})
-    allow(admin, ResourceType.GROUP, "tamis-tail", AclOperation.READ)
+    allow(admin, ResourceType.GROUP, names.undelivered, AclOperation.DESCRIBE)
     allow(admin, ResourceType.TRANSACTIONAL_ID, names.undelivered, AclOperation.WRITE, AclOperation.DESCRIBE)
     for subscriber in ("ann", "dan"):
         allow(admin, ResourceType.TOPIC, names.notifications(subscriber), AclOperation.WRITE, AclOperation.DESCRIBE)

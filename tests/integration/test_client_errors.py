@@ -14,6 +14,8 @@ from client_errors import (
     FATAL,
     FENCED,
     FORBIDDEN,
+    OF_MEMBERS,
+    OF_TRANSACTIONS,
     RETRIABLE,
     TIMEOUT,
     UNSPECIFIC,
@@ -39,6 +41,8 @@ SCRIPTS = {
     "produce": [[Answer("produce", error)] for error in (RETRIABLE, ABORTABLE, FATAL, UNSPECIFIC)],
     "offsets": [[Answer("offsets", error)] for error in (TIMEOUT, RETRIABLE, ABORTABLE, FATAL, UNSPECIFIC)],
     "commit": [[Answer("commit", error)] for error in (TIMEOUT, TIMEOUT, RETRIABLE, ABORTABLE, FATAL, UNSPECIFIC)],
+    "members": [[Answer("offsets", error)] for error in OF_MEMBERS],
+    "transactions": [[Answer("commit", error)] for error in OF_TRANSACTIONS],
     "abort": [[ABORT, Answer("abort", error)] for error in (TIMEOUT, RETRIABLE, FATAL, UNSPECIFIC)],
     "init": [[REBUILD, Answer("init", error)] for error in (TIMEOUT, RETRIABLE, FATAL, UNSPECIFIC)],
     "rewind": [

@@ -34,7 +34,7 @@ def test_another_client_goes_on_where_one_has_stopped(
 
     send(b"before", 0, 1)
     starts = {(topic, 0): BEGINNING, (topic, 1): 1, (topic, 2): BEGINNING}
-    with closing(Follower(cluster.settings.kafka, "test", starts)) as follower:
+    with closing(Follower(cluster.settings.kafka, starts)) as follower:
         assert soon(lambda: has(1), SECONDS)
         stopped = follower._client
         stopped.pause(stopped.assignment())

@@ -140,6 +140,7 @@ def test_what_happened_is_counted(exported: tuple[Cluster, dict[str, Family]]) -
     assert found["tamis_consumer_lag_records"].value(topic=events, partition="0") == 0
     assert found["tamis_consumer_position"].value(topic=events, partition="0") == 3
     assert found["tamis_consumer_position"].value(topic=events, partition="1") == 1
+    assert found["tamis_shards"].value() == 1
     assert found["tamis_partitions"].value(shard="0") == found["tamis_partitions_owned"].value(shard="0") == 2
 
 
@@ -217,6 +218,38 @@ def test_it_is_ready_when_subscriptions_can_be_read_and_tells_what_stands_in_the
         assert soon(lambda: broker.value("tamis_consumer_lag_records", **lag) == 0, SECONDS)
         assert broker.value("tamis_ready") == 1
         assert broker.value("tamis_events_consumed_total", topic=names.events) == 3
+
+
+def test_markers_of_transactions_are_no_lag_and_what_an_open_one_hides_is(
+    cluster: Cluster, ports: Ports, unique: str
+) -> None:
+    topic = cluster.names.events
+    somebody = producer(cluster.settings.kafka, f"{unique}-somebody", {"transaction.timeout.ms": 300_000})
+    somebody.init_transactions(SECONDS)
+
+    def begin() -> None:
+        somebody.begin_transaction()
+        somebody.produce(topic, Event("e", 0, {"a": 1}).encode(), partition=0)
+        somebody.flush(SECONDS)
+
+    with Watched(cluster, "a", ports.claim()) as broker:
+
+        def stands_at(position: int, *, lag: int) -> bool:
+            found = broker.metrics()
+            told = (found["tamis_consumer_position"], found["tamis_consumer_lag_records"])
+            key = "", (("partition", "0"), ("topic", topic))
+            return [family.samples.get(key) for family in told] == [position, lag]
+
+        begin()
+        somebody.commit_transaction(SECONDS)
+        assert soon(lambda: stands_at(1, lag=0), SECONDS)
+        begin()
+        assert soon(lambda: stands_at(1, lag=1), SECONDS)
+        somebody.abort_transaction(SECONDS)
+        assert soon(lambda: stands_at(1, lag=0), SECONDS)
+        begin()
+        somebody.commit_transaction(SECONDS)
+        assert soon(lambda: stands_at(5, lag=0), SECONDS)
 
 
 def test_one_that_is_left_without_partitions_stands_by_and_is_ready(

@@ -245,6 +245,20 @@ class TestDoctor:
         assert all(row["fix"] for row in rows)
         assert "hush-hush" not in json.dumps(rows)
 
+    @pytest.mark.parametrize(
+        ("variable", "value"),
+        [("TAMIS_REDIS__URL", "localhost:6379"), ("TAMIS_REDIS__EXTRA__SOKCET_TIMEOUT", "5")],
+    )
+    def test_a_redis_that_cannot_be_meant_is_told_and_the_rest_is_looked_at(
+        self, tamis: Command, monkeypatch: pytest.MonkeyPatch, variable: str, value: str
+    ) -> None:
+        monkeypatch.setenv(variable, value)
+        rows = tamis("doctor", code=1)
+        (row,) = (row for row in rows if row["status"] == "FAIL")
+        assert row["area"] == "redis"
+        assert "tamis config show --origin" in row["fix"]
+        assert {"kafka", "topics", "rights", "groups", "machine"} <= {row["area"] for row in rows}
+
     def test_a_topic_that_breaks_a_promise_fails(self, cluster: Cluster, tamis: Command) -> None:
         cluster.delete_topic(cluster.names.views)
         rows = tamis("doctor", "--problems", code=1)

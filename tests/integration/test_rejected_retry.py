@@ -115,6 +115,22 @@ def test_only_what_is_wanted_and_can_be_sent_is_sent(cluster: Cluster, command: 
     assert sent(cluster.settings.kafka, events, 1) == [b"two", b"one", b"deadly"]
 
 
+def test_what_several_shards_have_rejected_is_sent_once(cluster: Cluster, command: Command) -> None:
+    events = cluster.names.events
+    one, other = (Rejection(events, 1, 7, "poison", f"why; in shard {shard} of 2") for shard in range(2))
+    for rejection in (one, other, Rejection(events, 1, 8, "poison")):
+        rejected(cluster, rejection, b"%d" % rejection.offset)
+    (row,) = command.rows("rejected", "retry", "--yes", "--reason", "poison")
+    assert row["sent"] == 2
+    assert sent(cluster.settings.kafka, events, 1) == [b"7", b"8"]
+    rejected(cluster, other, b"7")
+    for _ in range(2):
+        assert command.rows("rejected", "retry", "--yes", "--reason", "poison") == []
+    assert sent(cluster.settings.kafka, events, 1) == [b"7", b"8"]
+    waiting = settling.committed(cluster.settings.kafka, cluster.names.rejected, SECONDS)
+    assert len(waiting.settled()) == 4
+
+
 def test_each_is_sent_once_though_it_is_killed_and_interrupted(
     cluster: Cluster, command: Command, tmp_path: Path
 ) -> None:

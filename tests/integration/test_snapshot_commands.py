@@ -9,8 +9,10 @@ from typing import Any
 import pytest
 
 from broker_cluster import Cluster
-from serving import delivered, publish, running
+from serving import SECONDS, delivered, publish, running
 from tamis.admin.cli import run
+from tamis.broker.configuration import RedisSettings
+from tamis.broker.errors import ConfigurationError
 from tamis.broker.partitions import partition_of
 from tamis.broker.redis import connect
 from tamis.broker.snapshot_loading import store_of
@@ -117,3 +119,23 @@ def test_a_redis_that_is_not_there_is_told_with_its_exit_code(
     monkeypatch.setenv("TAMIS_REDIS__URL", "redis://127.0.0.1:1/0")
     tamis("list", code=3)
     tamis("save", code=3)
+
+
+@pytest.mark.parametrize(
+    ("redis", "says"),
+    [
+        ({"url": "localhost:6379"}, "redis.url"),
+        ({"url": "redis://localhost:6379", "extra": {"sokcet_timeout": "5"}}, "there is no sokcet_timeout"),
+    ],
+)
+def test_a_redis_that_cannot_be_meant_is_an_error_of_the_configuration(
+    cluster: Cluster, tamis: Tamis, monkeypatch: pytest.MonkeyPatch, redis: dict[str, Any], says: str
+) -> None:
+    """And a broker stops at its start, with its name."""
+    monkeypatch.setenv("TAMIS_REDIS", json.dumps(redis))
+    monkeypatch.delenv("TAMIS_REDIS__URL")
+    tamis("list", code=2, says=says)
+    tamis("save", code=2, says=says)
+    cluster.settings = cluster.settings.model_copy(update={"redis": RedisSettings(**redis)})
+    with running(cluster, ends_by=ConfigurationError) as ended:
+        assert ended.wait(SECONDS)

@@ -1,6 +1,7 @@
 """Generations in a real Redis: what is kept, what moves the pointer, and whatever else may be found there."""
 
 import json
+import math
 import random
 import threading
 from itertools import pairwise
@@ -154,7 +155,7 @@ def test_a_generation_that_is_discarded_makes_room_for_an_older_view(
     assert keys(client, store) == set()
 
 
-@pytest.mark.parametrize("harm", ["missing", "cut", "longer", "changed", "another's"])
+@pytest.mark.parametrize("harm", ["missing", "cut", "longer", "changed", "another's", "no string"])
 def test_a_chunk_that_is_not_what_it_was_is_noticed(
     client: Redis, store: SnapshotStore, tmp_path: Path, harm: str
 ) -> None:
@@ -169,9 +170,12 @@ def test_a_chunk_that_is_not_what_it_was_is_noticed(
             client.set(key, bytes(10 * CHUNK_BYTES))
         case "changed":
             client.setrange(key, 50, b"x")
+        case "no string":
+            client.delete(key)
+            client.rpush(key, b"somebody's")
         case _:
             client.rename(f"{store.key}:{made.name}:0", key)
-    with pytest.raises(SnapshotError, match=r"chunk [01] of 2 is (missing|damaged)"):
+    with pytest.raises(SnapshotError, match=r"chunk [01] of 2 is (missing|damaged|no string)"):
         fetched(store, tmp_path / "in", made.name)
 
 
@@ -202,7 +206,7 @@ def test_manifests_with_any_field_changed_are_refused_or_harmless(
     made = put(store, tmp_path / "out", bytes(1000), 1, 1)
     truth = json.loads(made.encode())
     for field in truth:
-        values: list[Any] = [None, -1, 10**30, "x", [], {}, True, ["x"] * 3, 1.5]
+        values: list[Any] = [None, -1, 10**30, 10**400, math.nan, math.inf, "x", [], {}, True, ["x"] * 3, 1.5]
         for value in values:
             client.set(f"{store.key}:{made.name}", json.dumps({**truth, field: value}), ex=60)
             try:
@@ -210,4 +214,5 @@ def test_manifests_with_any_field_changed_are_refused_or_harmless(
                 store.fetch(found, tmp_path / "in")
             except SnapshotError:
                 continue
+            assert math.isfinite(found.created)
             assert (tmp_path / "in").read_bytes() == bytes(1000)

@@ -16,15 +16,22 @@ from broker_cluster import Cluster
 from certificates import Authority
 from processes import soon
 from serving import delivered, publish, running
+from tamis.admin.local.ports import Ports
+from tamis.admin.local.redis import start_redis
+from tamis.admin.local.servers import Servers
+from tamis.broker import snapshot_loading
 from tamis.broker.configuration import RedisSettings, Settings, SnapshotSettings
 from tamis.broker.doctor_machine import redis_symptoms
+from tamis.broker.errors import InvalidError
 from tamis.broker.kafka import admin_client
 from tamis.broker.partitions import partition_of
-from tamis.broker.redis import Redis, connect
-from tamis.broker.snapshot_loading import extent_of, faults, store_of, untimely
-from tamis.broker.snapshot_store import Generation, SnapshotStore
+from tamis.broker.redis import Redis, RedisError, connect
+from tamis.broker.snapshot_loading import extent_of, faults, newest_kept, newest_state, store_of, untimely
+from tamis.broker.snapshot_store import CHUNK_BYTES, Generation, SnapshotStore
+from tamis.broker.subscription_state import SubscriptionState
 from tamis.codecs.subscription import Subscription
 from tamis.codecs.view import Position, View
+from tamis.indexes import IndexBroken
 
 ROOT = Path(__file__).parents[2]
 SECONDS = 60.0
@@ -84,6 +91,118 @@ def test_a_snapshot_is_kept_while_a_broker_works(make_brokered: Make) -> None:
     with running(cluster), closing(store(cluster)) as found:
         assert soon(lambda: len(found.names()) > 0, SECONDS)
         assert newest(cluster).subscriptions == 1
+
+
+def test_a_snapshot_that_redis_has_lost_is_made_again_though_nothing_changes(
+    make_brokered: Make, client: Redis
+) -> None:
+    cluster = make_brokered(snapshots=SnapshotSettings(after_changes=1, every_seconds=1))
+    subscribe(cluster, "ann")
+    with running(cluster), closing(store(cluster)) as found:
+        assert soon(lambda: len(found.names()) > 0, SECONDS)
+        client.delete(found.key)
+        assert soon(lambda: len(found.names()) > 0, SECONDS)
+        assert newest(cluster).subscriptions == 1
+
+
+def test_a_snapshot_is_made_anew_when_half_of_its_time_is_over(
+    make_brokered: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster = make_brokered()
+    assert newest_kept(cluster.settings, cluster.layout, 0) == (None, True)
+    subscribe(cluster, "ann")
+    served_once(cluster, "ann")
+    made = newest(cluster)
+    assert newest_kept(cluster.settings, cluster.layout, 0) == (made, False)
+    monkeypatch.setattr(snapshot_loading, "lifetime", lambda *_: 0.0)
+    assert newest_kept(cluster.settings, cluster.layout, 0) == (made, True)
+
+
+def test_a_snapshot_that_one_process_has_no_memory_for_stays_for_others(
+    make_brokered: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster = make_brokered()
+    subscribe(cluster, "ann")
+    served_once(cluster, "ann")
+
+    def too_large(*_: object) -> None:
+        raise MemoryError
+
+    admin = admin_client(cluster.settings.kafka)
+    with monkeypatch.context() as patched:
+        patched.setattr(snapshot_loading, "SubscriptionState", too_large)
+        assert newest_state(cluster.settings, admin, cluster.layout, 0) is None
+    assert newest_state(cluster.settings, admin, cluster.layout, 0) is not None
+
+
+def test_a_process_that_has_run_out_of_memory_ends_with_what_it_has_to_say(
+    make_brokered: Make, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """And not with a snapshot that it cannot make of what is left."""
+    cluster = make_brokered()
+    subscribe(cluster, "ann")
+
+    def broken(*_: object) -> None:
+        raise IndexBroken("memory ran out")
+
+    def full(*_: object) -> None:
+        raise MemoryError
+
+    with running(cluster, ends_by=InvalidError) as ended:
+        publish(cluster, {"a": 1})
+        delivered(cluster, "ann", count=1)
+        monkeypatch.setattr(SubscriptionState, "freeze", broken)
+        monkeypatch.setattr(SubscriptionState, "apply", full)
+        cluster.subscribe(Subscription("ann", "y", "a = 1"))
+        publish(cluster, {"a": 1})
+        assert ended.wait(SECONDS)
+    assert "no snapshot can be kept" in caplog.text
+
+
+def test_a_redis_that_is_killed_in_the_midst_and_comes_back_empty_is_used_again(
+    make_brokered: Make, ports: Ports, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    port = ports.claim()
+    cluster = make_brokered(
+        redis=RedisSettings(url=f"redis://127.0.0.1:{port}/0"),
+        snapshots=SnapshotSettings(after_changes=1, every_seconds=1),
+    )
+    file = tmp_path / "file"
+    file.write_bytes(bytes(3 * CHUNK_BYTES))
+    subscribe(cluster, "ann")
+    with closing(store(cluster)) as found, redis_at(port, found) as servers, running(cluster):
+        assert soon(lambda: len(found.names()) > 0, SECONDS)
+        about = newest(cluster)
+        with pytest.raises(RedisError):
+            found.put(file, about, 60.0, lambda _: servers.end())
+        subscribe(cluster, "bob")
+        publish(cluster, {"a": 1})
+        assert len(delivered(cluster, "ann", "bob", count=2)) == 2
+        assert soon(lambda: "no snapshot can be kept" in caplog.text, SECONDS)
+        with redis_at(port, found):
+            assert found.names() == []
+            assert soon(lambda: "snapshots can be kept again" in caplog.text, SECONDS)
+            assert newest(cluster).subscriptions == 2
+
+
+@contextmanager
+def redis_at(port: int, store: SnapshotStore) -> Iterator[Servers]:
+    """Empty, and there when the block begins."""
+
+    def is_there() -> bool:
+        try:
+            return store.now() > 0
+        except RedisError:
+            return False
+
+    servers = Servers()
+    try:
+        start_redis(servers, port)
+        assert soon(is_there, SECONDS)
+        yield servers
+    finally:
+        servers.end()
 
 
 @pytest.mark.parametrize("harmed", [1, 2])

@@ -251,7 +251,7 @@ class Reader:
             *((topic, 0) for topic in self.topics),
             *((self._undelivered, partition) for partition in undelivered),
         ]
-        self._follower = Follower(self.settings.kafka, "reader", dict.fromkeys(self._places, BEGINNING))
+        self._follower = Follower(self.settings.kafka, dict.fromkeys(self._places, BEGINNING))
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run)
         self._thread.start()

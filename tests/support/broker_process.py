@@ -44,7 +44,7 @@ class Manner:
     seed: str = ""
     """Of what it leaves to chance."""
     poison: str = ""
-    """What messages do to it in which there is `POISON`: kill or hang."""
+    """What messages do to it in which there is `POISON`: kill, hang or spin."""
     poison_paused: bool = False
     """Whether subscriptions do that though they are paused."""
 
@@ -89,6 +89,9 @@ def poison(how: str, *, also_paused: bool) -> None:
             return
         if how == "kill":
             os.kill(os.getpid(), signal.SIGKILL)
+        if how == "spin":
+            while True:
+                pass
         time.sleep(3600)
 
     def matched(state: Any, decoder: Any, batch: MessageBatch, *arguments: Any) -> Any:

@@ -16,6 +16,26 @@ FATAL = KafkaError(KafkaError.OUT_OF_ORDER_SEQUENCE_NUMBER, "as was wished", Tru
 FENCED = KafkaError(KafkaError._FENCED, "as was wished", True, False, False)  # noqa: FBT003
 UNSPECIFIC = KafkaError(KafkaError._FAIL, "as was wished")
 FORBIDDEN = KafkaError(KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, "as was wished", True, False, False)  # noqa: FBT003
+OF_MEMBERS = [
+    KafkaError(code, "as was wished", False, False, True)  # noqa: FBT003
+    for code in (
+        KafkaError.ILLEGAL_GENERATION,
+        KafkaError.UNKNOWN_MEMBER_ID,
+        KafkaError.FENCED_INSTANCE_ID,
+        KafkaError.REBALANCE_IN_PROGRESS,
+        KafkaError.STALE_MEMBER_EPOCH,
+    )
+]
+"""What a group's coordinator has against offsets of who is not in it any more, as far as it knows."""
+OF_TRANSACTIONS = [
+    *(
+        KafkaError(code, "as was wished", False, True, False)  # noqa: FBT003
+        for code in (KafkaError.NOT_COORDINATOR, KafkaError.CONCURRENT_TRANSACTIONS, KafkaError._TIMED_OUT)
+    ),
+    KafkaError(KafkaError.INVALID_PRODUCER_ID_MAPPING, "as was wished", False, False, True),  # noqa: FBT003
+    KafkaError(KafkaError.TOPIC_AUTHORIZATION_FAILED, "as was wished", False, False, True),  # noqa: FBT003
+    KafkaError(KafkaError.INVALID_TXN_STATE, "as was wished", True, False, False),  # noqa: FBT003
+]
 TIMEOUT = None
 """Kafka is really given no time, and goes on with what it was asked for."""
 

@@ -38,7 +38,9 @@ def ready() -> Meters:
 def reasons(meters: Meters, *, others: bool = False, verbose: bool = False) -> list[str]:
     facts = Facts(Settings(), meters)
     facts.others = others
-    return [check.told for check in Health(meters, facts).readiness(verbose=verbose) if not check.is_good]
+    return [
+        check.told for check in Health(meters, facts, STALL_SECONDS).readiness(verbose=verbose) if not check.is_good
+    ]
 
 
 def test_one_that_has_it_all_is_ready() -> None:
@@ -96,7 +98,7 @@ def test_what_stands_in_the_way_is_asked_for_by_those_who_want_to_know() -> None
 
 def test_one_whose_loop_stands_is_dead_and_one_that_says_that_it_waits_is_not() -> None:
     meters = ready()
-    health = Health(meters, Facts(Settings(), meters))
+    health = Health(meters, Facts(Settings(), meters), STALL_SECONDS)
     assert all(check.is_good for check in health.life())
     meters.turned_at = time.monotonic() - STALL_SECONDS - 1
     assert not any(check.is_good for check in health.life())

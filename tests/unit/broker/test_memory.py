@@ -6,12 +6,13 @@ import platform
 import subprocess
 import sys
 from collections.abc import Mapping
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
 from tamis.broker.errors import InvalidError
-from tamis.broker.memory import MemoryBound, resident_bytes
+from tamis.broker.memory import MemoryBound, granted_bytes, resident_bytes
 
 
 def looked(monkeypatch: pytest.MonkeyPatch, most: int | None, *used: int) -> None:
@@ -35,8 +36,37 @@ def test_it_does_not_stop_for_what_goes_again(monkeypatch: pytest.MonkeyPatch) -
     looked(monkeypatch, 10, 11, 11, 10, 11, 11, 9)
 
 
-def test_without_a_bound_there_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_bound_it_is_most_of_what_the_system_grants(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tamis.broker.memory.granted_bytes", lambda: None)
     looked(monkeypatch, None, 1 << 60, 1 << 60, 1 << 60, 1 << 60)
+    monkeypatch.setattr("tamis.broker.memory.granted_bytes", lambda: 100 << 20)
+    looked(monkeypatch, None, 90 << 20, 90 << 20, 90 << 20)
+    with pytest.raises(InvalidError, match="may use 90"):
+        looked(monkeypatch, None, 91 << 20, 91 << 20, 91 << 20)
+
+
+@pytest.mark.parametrize(
+    ("group", "limits", "granted"),
+    [
+        ("0::/a/b", {"a/b/memory.max": "max", "a/memory.max": "7000", "memory.max": "9000"}, 7000),
+        ("0::/", {"memory.max": "5000"}, 5000),
+        ("0::/../outside", {"memory.max": "5000"}, 5000),
+        ("0::/a", {"a/memory.max": "max"}, None),
+        ("4:memory:/a/b\n0::/", {"memory/a/b/memory.limit_in_bytes": "6000"}, 6000),
+        ("4:memory:/unseen\n3:cpu:/", {"memory/memory.limit_in_bytes": "6000"}, 6000),
+        ("4:memory:/", {"memory/memory.limit_in_bytes": str((1 << 63) - 4096)}, None),
+        ("4:memory:/", {}, None),
+        (None, {}, None),
+    ],
+)
+def test_what_the_system_grants_is_the_least_of_all_groups(
+    tmp_path: Path, group: str | None, limits: Mapping[str, str], granted: int | None
+) -> None:
+    files = {f"sys/fs/cgroup/{name}": text for name, text in limits.items()}
+    for name, text in (files if group is None else {**files, "proc/self/cgroup": group}).items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text + "\n")
+    assert granted_bytes(tmp_path) == granted
 
 
 def test_what_is_measured_grows_with_what_is_used() -> None:

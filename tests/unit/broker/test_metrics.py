@@ -10,6 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from metrics_text import parsed
+from tamis.broker.event_source import EventSource
+from tamis.broker.kafka import KafkaError, TopicPartition
 from tamis.broker.matching_step import Matched
 from tamis.broker.message_batch import MessageBatch
 from tamis.broker.metrics import OTHER, Meters, Reasons
@@ -22,6 +24,7 @@ from tamis.codecs.reasons import Reason, Refusal
 from tamis.indexes.limits import Limits
 
 BOUNDS = (0.1, 1.0, 10.0)
+PLACE = ("events", 0)
 
 
 @given(st.lists(st.floats(0, 100)))
@@ -108,6 +111,18 @@ class TestCommitted:
         assert found["tamis_partitions"].value(shard="2") == 4
         assert found["tamis_partitions_owned"].value(shard="2") == 4
 
+    def test_where_a_log_was_read_to_its_end_nothing_lies_behind_that(self, meters: Meters) -> None:
+        """Only markers did; what came since waits."""
+        meters.drained = {("a", 0): 9, ("a", 1): 10, ("b", 0): 2, ("c", 0): 3}
+        ends = {("a", 0): 9, ("a", 1): 12, ("b", 0): 2}
+        found = parsed(text_of(families(meters, ends, is_ready=True, scrape_errors=0)))
+        lag = found["tamis_consumer_lag_records"].samples
+        assert {dict(labels)["topic"] + dict(labels)["partition"]: value for (_, labels), value in lag.items()} == {
+            "a0": 0,
+            "a1": 2,
+            "b0": 0,
+        }
+
     def test_what_has_no_timestamp_is_left_out_and_what_is_ahead_took_no_time(self, meters: Meters) -> None:
         found = parsed(text_of(families(meters, {}, is_ready=True, scrape_errors=0)))
         delivery = found["tamis_delivery_duration_seconds"]
@@ -127,8 +142,99 @@ def test_who_leaves_owns_nothing() -> None:
     meters = Meters()
     meters.joins(Layout(1, 1, 4, {"x": "y"}, Limits()))
     meters.positions = {("x", 0): 1}
+    meters.drained = {("x", 0): 2}
     meters.left()
-    assert (meters.positions, meters.layout, meters.memberships) == ({}, None, 1)
+    assert (meters.positions, meters.drained, meters.layout, meters.memberships) == ({}, {}, None, 1)
+
+
+def test_who_has_worked_by_a_layout_tells_of_its_shards_though_it_has_left() -> None:
+    """Else one that makes new clients would end an alert about shards that nobody serves."""
+    meters = Meters()
+
+    def shards() -> list[float]:
+        found = parsed(text_of(families(meters, {}, is_ready=False, scrape_errors=0)))
+        return list(found["tamis_shards"].samples.values())
+
+    assert shards() == []
+    meters.joins(Layout(1, 3, 4, {"x": "y"}, Limits()))
+    meters.left()
+    assert shards() == [3]
+
+
+class Record:
+    def __init__(self, offset: int, error: KafkaError | None = None) -> None:
+        self._offset = offset
+        self._error = error
+
+    def error(self) -> KafkaError | None:
+        return self._error
+
+    def topic(self) -> str:
+        return "events"
+
+    def partition(self) -> int:
+        return 0
+
+    def offset(self) -> int:
+        return self._offset
+
+
+class Client:
+    """Has a partition from offset 5 on, and then what it is given."""
+
+    def __init__(self) -> None:
+        self.records: list[Record] = []
+
+    def subscribe(self, _topics: list[str], on_assign: Any, **_others: Any) -> None:
+        on_assign(self, [TopicPartition("events", 0)])
+
+    def committed(self, _partitions: list[TopicPartition], _seconds: float) -> list[TopicPartition]:
+        return [TopicPartition("events", 0, 5)]
+
+    def incremental_assign(self, _partitions: list[TopicPartition]) -> None:
+        pass
+
+    seek = incremental_assign
+
+    def poll(self, _seconds: float) -> None:
+        return None
+
+    def consume(self, _most: int, _seconds: float) -> list[Record]:
+        records, self.records = self.records, []
+        return records
+
+
+class TestDrained:
+    """A partition whose log ends behind markers of a transaction."""
+
+    @pytest.fixture
+    def client(self) -> Any:
+        return Client()
+
+    @pytest.fixture
+    def source(self, client: Any) -> EventSource:
+        source = EventSource(client, ["events"], lambda _partitions: None)
+        client.records = [Record(5), Record(6), Record(8, KafkaError(KafkaError._PARTITION_EOF))]
+        return source
+
+    def test_one_that_is_committed_to_its_end_is(self, source: EventSource) -> None:
+        source.poll(0, 10)
+        assert source.drained({PLACE: 7}) == {PLACE: 8}
+
+    def test_one_of_which_something_is_in_hand_or_held_back_is_not(self, source: EventSource) -> None:
+        assert source.drained({PLACE: 5}) == {}
+        source.poll(0, 1)
+        assert source.drained({PLACE: 5}) == {}
+        assert source.drained({PLACE: 6}) == {}
+
+    def test_one_that_others_own_is_not(self, source: EventSource) -> None:
+        source.poll(0, 10)
+        assert source.drained({}) == {}
+
+    def test_one_that_is_read_again_after_an_abort_is_not(self, source: EventSource) -> None:
+        source.poll(0, 10)
+        source.rewind()
+        assert source.drained({PLACE: 5}) == {}
 
 
 def test_every_name_has_the_prefix_or_is_one_that_all_exporters_have() -> None:

@@ -220,6 +220,21 @@ def test_a_secret_is_not_in_a_refusal(machine: Machine) -> None:
         ("redis://user:hush@host:1/0", "redis://user:***@host:1/0"),
         ("redis://:hu:s@h@host/0", "redis://:***@host/0"),
         ("redis://host:6379/0", "redis://host:6379/0"),
+        ("redis://:hu/s?h#x@host/0", "redis://:***@host/0"),
+        ("user:hush@host:6379", "user:***@host:6379"),
+        ("redis://host/0?password=hush", "redis://host/0?password=***"),
+        (
+            "unix:///run/redis.sock?db=1&password=h=u#s@h&socket_timeout=5",
+            "unix:///run/redis.sock?db=1&password=***&socket_timeout=5",
+        ),
+        (
+            "redis://host:6379/0?ssl_keyfile=/key&SSL_p%61ssword=hu@sh",
+            "redis://host:6379/0?ssl_keyfile=/key&SSL_p%61ssword=***",
+        ),
+        ("https://host/token?client_secret=hush", "https://host/token?client_secret=***"),
+        ("host:6379?password=hush", "host:6379?password=***"),
+        ("s3a://bucket/tamis@home:1", "s3a://bucket/tamis@home:1"),
+        ("kafka-1:9092,kafka-2:9092", "kafka-1:9092,kafka-2:9092"),
     ],
 )
 def test_the_password_in_an_address_is_not_shown(url: str, shown: str) -> None:

@@ -64,3 +64,9 @@ def test_the_state_folder_is_configurable(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.delenv("TAMIS_STATE_DIR")
     monkeypatch.setenv("XDG_STATE_HOME", "/state")
     assert state_folder() == Path("/state/tamis")
+
+
+def test_a_file_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+    (tmp_path / "slots" / "tamis.1.0.a.lock").mkdir(parents=True)
+    with pytest.raises(InvalidError, match=r"a\.lock cannot be written: .*TAMIS_STATE_DIR"):
+        take_slot("tamis.1.0", "a", tmp_path)

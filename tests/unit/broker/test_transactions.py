@@ -67,7 +67,7 @@ def test_a_fatal_error_needs_new_clients_and_is_kept() -> None:
 
 
 def test_what_no_retry_mends_stops_the_process_with_advice() -> None:
-    with pytest.raises(InvalidError, match=r"docs/broker\.md"):
+    with pytest.raises(InvalidError, match=r"docs/rights\.md"):
         transact(Operation(FORBIDDEN))
     assert "Kafka 4.0" in str(last_word(TOO_OLD))
 
