@@ -70,9 +70,10 @@ class Snapshots:
         self._layout: Layout | None = None
         self._is_writer = False
         self._is_wanting = False
-        """Whether Redis has none that is good for long, though nothing has changed."""
+        """Whether Redis has none that is good for long, whether or not anything has changed."""
         self._failures = 0
         """In a row."""
+        self._pause = _RETRY_SECONDS
 
     @property
     def is_enabled(self) -> bool:
@@ -90,11 +91,12 @@ class Snapshots:
         now = time.monotonic()
         if not is_writer:
             self._meters.keeps_no_snapshots()
-        if not is_writer or not self.is_enabled or self._is_at_work or now - self._saved_at <= _LEAST_SECONDS:
+        if not is_writer or not self.is_enabled or self.is_at_work or now - self._saved_at <= _LEAST_SECONDS:
             return
         changes = log.applied - self._applied
         is_due = now > self._due
-        if (is_due and (changes > 0 or self._is_wanting)) or changes >= self._settings.snapshots.after_changes:
+        is_early = not self._failures and changes >= self._settings.snapshots.after_changes
+        if is_early or (is_due and (changes > 0 or self._is_wanting)):
             self._begin(log, layout)
         elif is_due and len(log.state) > 0:
             self._due = now + self._settings.snapshots.every_seconds
@@ -119,7 +121,7 @@ class Snapshots:
             self._thread.join(max(0.0, end - time.monotonic()))
 
     @property
-    def _is_at_work(self) -> bool:
+    def is_at_work(self) -> bool:
         return self._thread is not None and self._thread.is_alive()
 
     def _work(self, work: Callable[[Any], None], of: object) -> None:
@@ -128,7 +130,7 @@ class Snapshots:
         self._thread.start()
 
     def _begin(self, log: SubscriptionLog, layout: Layout) -> None:
-        if self._is_at_work:
+        if self.is_at_work:
             return
         now = time.monotonic()
         try:
@@ -162,7 +164,7 @@ class Snapshots:
             seconds = time.monotonic() - shot.frozen_at
             self._meters.snapshot_taken(made.created, seconds)
             if self._failures:
-                self._failures = 0
+                self._failures, self._pause = 0, _RETRY_SECONDS
                 _LOG.info("snapshots can be kept again")
             _LOG.info(
                 "snapshot %s of %d subscriptions, %d bytes, in %.1f s",
@@ -171,9 +173,9 @@ class Snapshots:
 
     def _failed(self, error: Exception) -> None:
         """Each time later again, as long as it goes on: each time costs a whole file."""
-        every = self._settings.snapshots.every_seconds
-        self._due = time.monotonic() + min(_RETRY_SECONDS * 2**self._failures, every)
-        self._applied = -1
+        self._due = time.monotonic() + min(self._pause, self._settings.snapshots.every_seconds)
+        self._pause = min(2 * self._pause, self._settings.snapshots.every_seconds)
+        self._is_wanting = True
         self._failures += 1
         self._meters.failed_to_keep_a_snapshot()
         if self._failures == 1:

@@ -5,26 +5,10 @@ from typing import Any
 
 import pytest
 
+from polled import Record
 from tamis.broker.event_source import EventSource
 from tamis.broker.kafka import TopicPartition
 from tamis.broker.transactions import RebuildError
-
-
-class Record:
-    def __init__(self, offset: int) -> None:
-        self._offset = offset
-
-    def error(self) -> None:
-        return None
-
-    def topic(self) -> str:
-        return "events"
-
-    def partition(self) -> int:
-        return 0
-
-    def offset(self) -> int:
-        return self._offset
 
 
 class Client:

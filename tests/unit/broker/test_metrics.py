@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from metrics_text import parsed
+from polled import Record
 from tamis.broker.event_source import EventSource
 from tamis.broker.kafka import KafkaError, TopicPartition
 from tamis.broker.matching_step import Matched
@@ -159,24 +160,6 @@ def test_who_has_worked_by_a_layout_tells_of_its_shards_though_it_has_left() -> 
     meters.joins(Layout(1, 3, 4, {"x": "y"}, Limits()))
     meters.left()
     assert shards() == [3]
-
-
-class Record:
-    def __init__(self, offset: int, error: KafkaError | None = None) -> None:
-        self._offset = offset
-        self._error = error
-
-    def error(self) -> KafkaError | None:
-        return self._error
-
-    def topic(self) -> str:
-        return "events"
-
-    def partition(self) -> int:
-        return 0
-
-    def offset(self) -> int:
-        return self._offset
 
 
 class Client:
