@@ -15,6 +15,7 @@ from tamis.broker.kafka import (
 from tamis.broker.layouts import change_layout, require_layout
 from tamis.broker.positions import START, Position, resolved
 from tamis.broker.topic_facts import members_of, topic_facts
+from tamis.broker.transactions import is_forbidden, last_word
 from tamis.codecs.layout import Layout, Start
 
 _SECONDS = 30.0
@@ -135,6 +136,8 @@ def _commit(admin: AdminClient, group: str, places: list[TopicPartition]) -> Non
     future = admin.alter_consumer_group_offsets(request, request_timeout=_SECONDS)[group]
     for place in future.result().topic_partitions:
         if place.error is not None:
+            if is_forbidden(place.error):
+                raise last_word(place.error)
             raise ConflictError(
                 f"Kafka does not let {group} start at {place.offset} in {place.topic} [{place.partition}]: "
                 f"{place.error.str()}. Did one of its brokers start meanwhile?"

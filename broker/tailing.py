@@ -23,6 +23,7 @@ from tamis.broker.kafka import (
 )
 from tamis.broker.positions import END, START, Position, resolved
 from tamis.broker.reading import TO_THE_END, partitions_known_to
+from tamis.broker.transactions import is_forbidden, last_word
 
 _AT_ONCE = 5000
 _POLL_SECONDS = 0.2
@@ -95,6 +96,8 @@ def between(
         else:
             yield from _up_to(settings, topic, starts, ends, seconds)
     except KafkaException as error:
+        if is_forbidden(error.args[0]):
+            raise last_word(error.args[0]) from error
         raise UnreachableError(f"{topic} cannot be read: {error.args[0].str()}") from error
 
 

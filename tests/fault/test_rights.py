@@ -55,10 +55,10 @@ class Users:
             client.execute_command(*redis_rights(name, "secret", PREFIX))
         return {"TAMIS_REDIS__URL": self.settings.redis.url.replace("://", f"://{name}:secret@")}
 
-    def deny(self, name: str, topic: str) -> None:
-        """That the user writes to it."""
-        literal, write, deny = ResourcePatternType.LITERAL, AclOperation.WRITE, AclPermissionType.DENY
-        give(self._admin, [AclBinding(ResourceType.TOPIC, topic, literal, f"User:{name}", "*", write, deny)])
+    def deny(self, name: str, kind: ResourceType, of: str, operation: AclOperation) -> None:
+        """That the user does that to what begins with this name."""
+        start, deny = ResourcePatternType.PREFIXED, AclPermissionType.DENY
+        give(self._admin, [AclBinding(kind, of, start, f"User:{name}", "*", operation, deny)])
 
     def kept(self) -> list[str]:
         """All names of snapshots in Redis."""
@@ -134,7 +134,7 @@ def test_users_do_all_they_have_to_with_the_rights_that_are_listed(
     prepare(administrator)
     leave_damaged_snapshot(administrator, users)
     log = tmp_path / "broker.log"
-    users.deny("broker", f"{PREFIX}.notifications.bob")
+    users.deny("broker", ResourceType.TOPIC, f"{PREFIX}.notifications.bob", AclOperation.WRITE)
     with working(users.environment("broker", "A broker") | users.redis("broker"), log) as process:
         administrator("publish", "--topic", "orders", "--attr", "a=1")
         user("shop", "A publisher")("publish", "--topic", "orders", "--attr", "a=2")
@@ -157,6 +157,10 @@ def test_users_do_all_they_have_to_with_the_rights_that_are_listed(
     mend(administrator)
     keep_snapshots(administrator, tmp_path / "today.tamis")
     assert len(users.kept()) == 5, "two, and what names them"
+    users.deny("administrator", ResourceType.GROUP, f"{PREFIX}.1.", AclOperation.READ)
+    administrator("topics", "set-start", "orders", "--at", "end", "--yes", code=6, says="docs/rights.md")
+    users.deny("ann", ResourceType.GROUP, f"{PREFIX}.notifications.ann", AclOperation.DESCRIBE)
+    ann("tail", "ann", "--from", "start", "--to", "end", code=6, says="docs/rights.md")
 
 
 def prepare(tamis: Command) -> None:
