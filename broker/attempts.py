@@ -15,7 +15,7 @@ import logging
 import mmap
 import os
 import time
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -99,7 +99,7 @@ class Attempts:
         """How many of this topic are not to be tried again, of those of the last day."""
         now = time.time()
         return sum(
-            spot[0] == topic and deaths >= _DEATHS_MAX and now - self._settled.get(spot, now) < _RECENT_SECONDS
+            spot[0] == topic and deaths >= _DEATHS_MAX and 0 <= now - self._settled.get(spot, now) < _RECENT_SECONDS
             for spot, deaths in self._deaths.items()
         )
 
@@ -150,9 +150,9 @@ class Attempts:
             yield
             self._memory[0] = first
 
-    def passed(self, messages: Iterable[Message]) -> None:
+    def passed(self, messages: Sequence[Message]) -> None:
         """They are done with: they did no harm, or will not come again."""
-        if not self.is_suspicious:
+        if not self._has_any_of({message.topic() for message in messages}):
             return
         for message in messages:
             place, offset = place_of(message), offset_of(message)

@@ -130,7 +130,7 @@ class BrokerSettings(Section):
     batch_output_bytes: int = Field(default=64 << 20, ge=1)
     """Of events in the notifications of one transaction, at most, but for an event that has more."""
     memory_bytes: int | None = Field(default=None, ge=1)
-    """A process that uses more stops, and says so; none: as much as there is."""
+    """A process that uses more stops, and says so; none: nine tenths of what its container may have, if that is so."""
     rejected_share: float = Field(default=0.5, gt=0, le=1)
     """If more than this share of the last 1,000 events is rejected, that is a wrong schema: the broker stops."""
     stall_seconds: float = Field(default=STALL_SECONDS, ge=1)

@@ -33,6 +33,15 @@ def resident_bytes() -> int:
     return pages * resource.getpagesize()
 
 
+def own_bytes() -> int:
+    """Without what is mapped from files, such as a snapshot, which the system takes back when it needs it."""
+    try:
+        lines = Path("/proc/self/status").read_text().splitlines()
+    except OSError:
+        return resident_bytes()
+    return sum(int(line.split()[1]) << 10 for line in lines if line.startswith(("RssAnon:", "RssShmem:")))
+
+
 def bound_arenas() -> None:
     """Have all threads share two of the C library's stores of memory, unless its own variable says otherwise.
 
@@ -93,7 +102,7 @@ class MemoryBound:
         if self._most is None or now - self._looked_at < _LOOK_SECONDS:
             return
         self._looked_at = now
-        used = resident_bytes()
+        used = own_bytes()
         self._looks = self._looks + 1 if used > self._most else 0
         if self._looks == _LOOKS:
             raise InvalidError(

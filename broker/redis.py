@@ -3,7 +3,7 @@
 import re
 import threading
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from redis import Redis
@@ -22,6 +22,7 @@ __all__ = ["Pipeline", "Redis", "RedisError", "TooSlowError", "WatchError", "con
 _SOCKET_SECONDS = 5.0
 _AGAIN_SECONDS = 1.0
 _UNKNOWN = re.compile(r"unexpected keyword argument '(\w+)'")
+_WRONG_OPTION = "Invalid value for"
 _ORIGIN = "tamis config show --origin tells who said so."
 
 
@@ -39,6 +40,8 @@ def connect(settings: RedisSettings, seconds: float = _SOCKET_SECONDS) -> Redis:
     try:
         parse_url(settings.url)  # type: ignore[no-untyped-call]
     except ValueError as error:  # which may tell a part of a password
+        if str(error).startswith(_WRONG_OPTION):
+            raise ConfigurationError(f"redis.url: {error} {_ORIGIN}") from error
         raise ConfigurationError(
             "redis.url is none of Redis: redis://[USER:PASSWORD@]HOST:PORT/DB, rediss:// for TLS, or unix:///PATH; in "
             "a password what is no letter or digit is written as %XX, and options of redis-py follow a question mark. "
@@ -54,6 +57,8 @@ def connect(settings: RedisSettings, seconds: float = _SOCKET_SECONDS) -> Redis:
             "redis-py does not take the options in redis.extra and redis.url: "
             f"{f'there is no {unknown[1]}' if unknown else error}. {_ORIGIN}"
         ) from error
+    if pool.connection_kwargs.get("decode_responses"):
+        raise ConfigurationError(f"Snapshots are bytes, and decode_responses wants text. Leave it out. {_ORIGIN}")
     return client
 
 
@@ -71,7 +76,7 @@ def _typed(extra: Mapping[str, str | float | bool]) -> dict[str, Any]:
 
 @contextmanager
 def cut_off(client: Redis, seconds: float) -> Iterator[None]:
-    """Whatever waits for Redis in this block, after so long, is a TooSlowError.
+    """Whatever waits for an answer of Redis in this block, after so long, is a TooSlowError.
 
     Time-outs of sockets are for the next bytes, and an answer may come a byte at a time.
     """
@@ -83,7 +88,8 @@ def cut_off(client: Redis, seconds: float) -> Iterator[None]:
         wait = seconds
         while not ended.wait(wait):  # again, since the next command connects anew
             is_cut, wait = True, _AGAIN_SECONDS
-            client.connection_pool.disconnect()
+            with suppress(Exception):  # what it is in the midst of may end just now
+                client.connection_pool.disconnect()
 
     thread = threading.Thread(target=cut, name="redis-cut-off", daemon=True)
     thread.start()

@@ -14,6 +14,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain
 
+import xxhash
+
 from tamis.broker.bundles import Bundles, Record, bundled
 from tamis.broker.configuration import Settings
 from tamis.broker.errors import ConflictError
@@ -24,7 +26,7 @@ from tamis.broker.received import ReceivedRejection, rejection_of
 from tamis.broker.settling import Stretch, committed, complete, place_among, settled_by
 from tamis.broker.topic_facts import topic_facts
 from tamis.codecs.headers import RETRIED, SETTLED, Rejection, WaitingPlace
-from tamis.codecs.reasons import BY_SHARD, Reason
+from tamis.codecs.reasons import Reason
 
 _AT_ONCE = 500
 
@@ -124,32 +126,42 @@ def _ready(
 ) -> Iterator[_Ready]:
     """What can be sent of what is wanted; why the rest cannot be is in the report."""
     partitions = _partitions(settings)
-    sent: set[tuple[str, int, int]] = set()
-    """Of those that several shards may have rejected."""
+    sent = _sent(stretch, settled)
     for message in chain.from_iterable(stretch.messages()):
         place = place_among(message)
-        if settled_by(message) is not None:
+        if place in settled or settled_by(message) is not None:
             continue
         received = rejection_of(message)
         rejection = received.rejection
-        if rejection is None:
-            continue
-        source = rejection.topic, rejection.partition, rejection.offset
-        is_shared = rejection.reason in BY_SHARD
-        if place in settled:
-            if is_shared:
-                sent.add(source)
-            continue
-        if not wanted.has(rejection):
+        if rejection is None or not wanted.has(rejection):
             continue
         hindrance = _hindrance(settings, received, rejection, partitions)
         if hindrance is None:
-            report.repeated += source in sent
-            yield _Ready(place, rejection, received.key, received.value or b"", source in sent)
-            if is_shared:
-                sent.add(source)
+            event = _digest(received, rejection)
+            is_sent = event in sent
+            report.repeated += is_sent
+            yield _Ready(place, rejection, received.key, received.value or b"", is_sent)
+            sent.add(event)
         else:
             report.left.setdefault(_kind(rejection), Counter())[hindrance] += 1
+
+
+def _sent(stretch: Stretch, settled: Collection[WaitingPlace]) -> set[int]:
+    """The events that were sent before, as they may be waiting once more, rejected by another shard."""
+    if not settled:
+        return set()
+    messages = chain.from_iterable(stretch.messages())
+    done = (rejection_of(message) for message in messages if place_among(message) in settled)
+    return {_digest(received, received.rejection) for received in done if received.rejection is not None}
+
+
+def _digest(received: ReceivedRejection, rejection: Rejection) -> int:
+    """Where it came from, and what it is: in a topic that was made anew, another event has the same offset."""
+    parts = (rejection.topic.encode(), received.key or b"", received.value or b"")
+    digest = xxhash.xxh3_128(f"{rejection.partition}/{rejection.offset}/{[len(part) for part in parts]}".encode())
+    for part in parts:
+        digest.update(part)
+    return digest.intdigest()
 
 
 def _hindrance(

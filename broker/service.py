@@ -133,7 +133,7 @@ class Service:
                 self._kept.meters.fails(error)
                 self._close_log()
                 self._trusts_snapshots = False
-                discard(self._settings, self._layout, self._shard)  # which of them are void is not to be told
+                self._kept.snapshots.forget(self._layout)
                 self._attempts.forget(self._settings.names.subscriptions)
             # A client refers to whom it calls, and an error to where it was raised: to those who have them. Python
             # looks for such circles so seldom that clients would stay for hours, with their threads and connections.

@@ -23,8 +23,9 @@ _SECRET = re.compile(
     r"password|passphrase|secret|token(?!\.endpoint)|credential|jaas|user\.info|oauthbearer\.config|\.pem$", re.ASCII
 )
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/", re.ASCII)
+_URL_PASSWORD = re.compile(r"(://[^/?#@]*?:)[^/?#]*(@)")
 # Also of what is no URL, since that is told when it is refused: without a scheme, or with a slash in the password.
-_URL_PASSWORD = re.compile(r"^((?:[A-Za-z][A-Za-z0-9+.-]*://)?[^/?#@]*?:(?!//)).*(@)", re.ASCII | re.DOTALL)
+_ODD_PASSWORD = re.compile(r"^((?:[A-Za-z][A-Za-z0-9+.-]*://)?[^/?#@]*?:(?!//)).*(@)", re.ASCII | re.DOTALL)
 _URL_OPTION = re.compile(r"([?&]([^=&]*)=)[^&]*")
 _HIDDEN = "***"
 
@@ -83,7 +84,10 @@ def _masked_url(text: str) -> str:
     def option(found: re.Match[str]) -> str:
         return found[1] + _HIDDEN if _SECRET.search(unquote_plus(found[2]).lower()) else found[0]
 
-    return _URL_PASSWORD.sub(rf"\1{_HIDDEN}\2", _URL_OPTION.sub(option, text))
+    text = _URL_OPTION.sub(option, text)
+    for pattern in (_URL_PASSWORD, _ODD_PASSWORD):
+        text = pattern.sub(rf"\1{_HIDDEN}\2", text)
+    return text
 
 
 def leaves(

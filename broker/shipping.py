@@ -22,11 +22,13 @@ from tamis.broker.subscription_log import SubscriptionLog
 from tamis.broker.view_records import ViewRecords
 from tamis.codecs.headers import ID, VIEW, Rejection
 from tamis.codecs.layout import Layout
-from tamis.codecs.reasons import BY_SHARD
+from tamis.codecs.reasons import Reason
 from tamis.codecs.view import Progress, View
 
 _REJECTED_BYTES_MAX = 900_000
 """Of a rejected record that is kept whole: Kafka's own default takes a bit more than a million bytes."""
+_BY_SHARD = frozenset({Reason.POISON, Reason.UNKNOWN_SCHEMA, Reason.UNUSABLE_SCHEMA})
+"""What one shard may find where another finds nothing: it lies in its subscriptions, or in what a registry said."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,17 +116,17 @@ class Shipper:
             self._log.invalid.popleft()
 
     @property
-    def has_reports(self) -> bool:
-        """Whether there are invalid subscriptions, and it is this process that tells of them.
+    def is_reporter(self) -> bool:
+        """Whether it is this process that tells of invalid subscriptions.
 
         Who has the reporter's partition does: how far that went is in the view that is committed there.
         """
-        return bool(self._log.invalid) and self._reporter in self._source.owned
+        return self._reporter in self._source.owned
 
     @property
-    def has_reported(self) -> bool:
-        """Whether it is this process that tells of invalid subscriptions, and all that it knows of are told."""
-        return not self._log.invalid and self._reporter in self._source.owned
+    def has_reports(self) -> bool:
+        """Whether it has to tell of some."""
+        return bool(self._log.invalid) and self.is_reporter
 
     def _send_notifications(self, shipment: Shipment, outbox: Outbox) -> Counter[str]:
         """How many their outlets could not take, by what stood against it."""
@@ -143,13 +145,13 @@ class Shipper:
         for refusal in shipment.step.refusals:
             message = shipment.messages[refusal.position]
             topic, partition = place_of(message)
-            is_own = refusal.reason in BY_SHARD
-            if is_own or partition % self._layout.shards == self._shard:
-                where = (
-                    f"; in shard {self._shard} of {self._layout.shards}" if is_own and self._layout.shards > 1 else ""
-                )
-                rejection = Rejection(topic, partition, offset_of(message), refusal.reason, refusal.why + where)
-                self._send_rejection(rejection, message.value(), message.key(), outbox)
+            why, shard, shards = refusal.why, self._shard, self._layout.shards
+            if refusal.reason in _BY_SHARD:
+                why += f"; in shard {shard} of {shards}" if shards > 1 else ""
+            elif partition % shards != shard:
+                continue
+            rejection = Rejection(topic, partition, offset_of(message), refusal.reason, why)
+            self._send_rejection(rejection, message.value(), message.key(), outbox)
 
     def _send_rejection(self, rejection: Rejection, value: bytes | None, key: bytes | None, outbox: Outbox) -> None:
         """As it came. Of what is too large, where it is must do: it came compressed, or in a topic that takes more."""

@@ -94,7 +94,7 @@ def newest_kept(settings: Settings, layout: Layout, shard: int) -> tuple[Generat
             newest = next((store.generation(name) for name in store.names()), None)
         except SnapshotError:
             newest = None
-        if newest is None:
+        if newest is None or not store.is_whole(newest):
             return None, True
         age = store.now() - newest.created
     return newest, age > lifetime(settings, admin_client(settings.kafka)) / 2

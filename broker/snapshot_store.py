@@ -10,7 +10,7 @@ Nothing that is read here is believed: sizes are bounded before they are fetched
 import json
 import os
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Self, TypeGuard
@@ -139,6 +139,10 @@ class SnapshotStore:
             raise SnapshotError(f"it says that it is generation {found.name}")
         return found
 
+    def is_whole(self, generation: Generation) -> bool:
+        """Whether each chunk is there, whatever is in it: Redis may drop some of them when it is full."""
+        return all(self._range(self._chunk(generation.name, number), 0) for number in range(len(generation.chunks)))
+
     def fetch(self, generation: Generation, path: Path, advance: Advance | None = None) -> None:
         """Write the file that it is. SnapshotError if a chunk is not what it was; RedisError."""
         left = generation.size
@@ -172,8 +176,12 @@ class SnapshotStore:
                         advance(len(chunk))
             made = replace(about, name=name, size=size, chunks=tuple(digests))
             self._client.set(f"{self.key}:{name}", made.encode(), ex=_UNKNOWN_SECONDS)
-            dropped = self._point_to(made, max(1, int(lifetime)))
         except BaseException:
+            self._remove(name, len(digests))
+            raise
+        try:
+            dropped = self._point_to(made, max(1, int(lifetime)))
+        except OvertakenError:  # after any other error the pointer may name it all the same; what it does not expires
             self._remove(name, len(digests))
             raise
         for old in dropped:
@@ -205,15 +213,16 @@ class SnapshotStore:
             with self._client.pipeline() as pipeline:
                 try:
                     names = self._watched(pipeline)
-                    newest = self._known(names)
-                    if newest is not None and not made.view.reaches(newest.view):
-                        raise OvertakenError(f"{newest.name} is newer, at view {newest.view.text}")
+                    known = self._known(names)
+                    if known and not made.view.reaches(known[0].view):
+                        raise OvertakenError(f"{known[0].name} is newer, at view {known[0].view.text}")
+                    kept = [each.name for each in known[: KEPT - 1]]
                     pipeline.multi()
-                    pipeline.set(self.key, json.dumps([made.name, *names[: KEPT - 1]]), ex=seconds)
+                    pipeline.set(self.key, json.dumps([made.name, *kept]), ex=seconds)
                     for key in self._keys(made.name, len(made.chunks)):
                         pipeline.expire(key, seconds)
                     pipeline.execute()
-                    return names[KEPT - 1 :]
+                    return [name for name in names if name not in kept]
                 except WatchError:
                     continue
         raise OvertakenError("others keep writing at the same time")
@@ -227,14 +236,13 @@ class SnapshotStore:
                 raise
             return []  # somebody else's, under a name that is ours
 
-    def _known(self, names: Sequence[str]) -> Generation | None:
-        """The newest that can be told anything of."""
+    def _known(self, names: Sequence[str]) -> list[Generation]:
+        """Those that can be told anything of."""
+        found = []
         for name in names:
-            try:
-                return self.generation(name)
-            except SnapshotError:
-                continue
-        return None
+            with suppress(SnapshotError):
+                found.append(self.generation(name))
+        return found
 
     def _named(self, told: bytes | str | None) -> list[str]:
         try:

@@ -21,7 +21,7 @@ from tamis.broker.frozen_state import FrozenState
 from tamis.broker.kafka import KafkaException, admin_client
 from tamis.broker.metrics import Meters
 from tamis.broker.redis import RedisError
-from tamis.broker.snapshot_loading import Restored, described, lifetime, newest_kept, store_of, work_folder
+from tamis.broker.snapshot_loading import Restored, described, discard, lifetime, newest_kept, store_of, work_folder
 from tamis.broker.snapshot_store import Generation, OvertakenError
 from tamis.broker.subscription_log import SubscriptionLog
 from tamis.codecs.layout import Layout
@@ -68,7 +68,9 @@ class Snapshots:
         self._applied = 0
         """How many records of the log were, when it was begun."""
         self._layout: Layout | None = None
-        self._is_writer = False
+        self._is_keeper = False
+        self._knows = False
+        """Whether it has looked what there is, since it keeps them."""
         self._is_wanting = False
         """Whether Redis has none that is good for long, whether or not anything has changed."""
         self._failures = 0
@@ -85,13 +87,20 @@ class Snapshots:
         self._saved = None if restored is None else restored.view
         self._due = time.monotonic() + self._settings.snapshots.every_seconds
 
-    def look(self, log: SubscriptionLog, layout: Layout, *, is_writer: bool) -> None:
-        """Begin to write one, if it is due and ours to write."""
-        self._layout, self._is_writer = layout, is_writer
-        now = time.monotonic()
-        if not is_writer:
+    def look(self, log: SubscriptionLog, layout: Layout, *, is_keeper: bool) -> None:
+        """Begin to write one, if it is due, and this is the process that keeps them."""
+        self._layout, self._is_keeper = layout, is_keeper
+        if not is_keeper:
+            self._knows = False
             self._meters.keeps_no_snapshots()
-        if not is_writer or not self.is_enabled or self.is_at_work or now - self._saved_at <= _LEAST_SECONDS:
+        if not is_keeper or not self.is_enabled or self.is_at_work:
+            return
+        if not self._knows:  # what others kept before
+            self._knows = True
+            self._work(self._inspect, layout)
+            return
+        now = time.monotonic()
+        if log.invalid or now - self._saved_at <= _LEAST_SECONDS:
             return
         changes = log.applied - self._applied
         is_due = now > self._due
@@ -102,6 +111,14 @@ class Snapshots:
             self._due = now + self._settings.snapshots.every_seconds
             self._work(self._inspect, layout)
 
+    def forget(self, layout: Layout) -> None:
+        """All of them: the log went backwards, and which of them are void is not to be told. It takes a while."""
+        if not self.is_enabled:
+            return
+        if self._thread is not None:
+            self._thread.join(_ENDING_SECONDS)  # it may be keeping one of the log as it was
+        discard(self._settings, layout, self._shard)
+
     def close(self, log: SubscriptionLog | None) -> None:
         """Write a last one, if anything changed; for a bounded time."""
         end = time.monotonic() + _ENDING_SECONDS
@@ -110,7 +127,7 @@ class Snapshots:
         if (
             log is not None
             and self._layout is not None
-            and self._is_writer
+            and self._is_keeper
             and self.is_enabled
             and not self._failures
             and not log.invalid
@@ -150,6 +167,8 @@ class Snapshots:
             newest, self._is_wanting = newest_kept(self._settings, layout, self._shard)
         except (RedisError, OSError, ValueError, KafkaException):
             return  # who writes the next one will tell
+        if self._is_wanting:
+            self._due = 0.0
         self._meters.snapshot_known(None if newest is None else newest.created)
 
     def _write(self, shot: Shot) -> None:
@@ -157,6 +176,7 @@ class Snapshots:
         try:
             made = save(self._settings, shot)
         except OvertakenError as error:
+            self._failures, self._pause = 0, _RETRY_SECONDS
             _LOG.info("a snapshot was not kept: %s", error)
         except Exception as error:  # noqa: BLE001 - a snapshot that fails must never end a broker
             self._failed(error)

@@ -142,7 +142,7 @@ class Worker:
             self._outlets.look()
             self._meters.suspended = len(self._outlets.suspended)
             self._log.state.index.maintain(_MAINTENANCE_SECONDS)
-            self._snapshots.look(self._log, self._layout, is_writer=self._shipper.has_reported)
+            self._snapshots.look(self._log, self._layout, is_keeper=self._shipper.is_reporter)
             self._memory.look(len(self._log.state))
             self._tell()
         self._attempts.end()

@@ -37,8 +37,6 @@ class Reason(StrEnum):
     """No decoder says this: it is what processes died of."""
 
 
-BY_SHARD = frozenset({Reason.POISON, Reason.UNKNOWN_SCHEMA, Reason.UNUSABLE_SCHEMA})
-"""What one shard may find where another finds nothing: it lies in its subscriptions, or in what a registry said."""
 _WHY = {
     Reason.NO_VALUE: "the record has no value",
     Reason.MESSAGE_TOO_LONG: "the message has more bytes than the limit allows",

@@ -109,6 +109,8 @@ def retry(
         _retry(session, wanted, report, waiting)
     session.out.rows(_told(report), _RETRIED)
     left = sum(count.total() for count in report.left.values())
+    if report.repeated:
+        session.say(f"{report.repeated} that another shard had rejected, too, are sent with its rejection, once.")
     if not report.sent and not left:
         session.say("Nothing waits.")
     else:

@@ -123,12 +123,27 @@ def test_what_several_shards_have_rejected_is_sent_once(cluster: Cluster, comman
     (row,) = command.rows("rejected", "retry", "--yes", "--reason", "poison")
     assert row["sent"] == 2
     assert sent(cluster.settings.kafka, events, 1) == [b"7", b"8"]
-    rejected(cluster, other, b"7")
-    for _ in range(2):
-        assert command.rows("rejected", "retry", "--yes", "--reason", "poison") == []
-    assert sent(cluster.settings.kafka, events, 1) == [b"7", b"8"]
+    rejected(cluster, Rejection(events, 1, 7, "unknown_schema"), b"7")
+    assert command.rows("rejected", "retry", "--yes") == []
+    assert command.said.startswith("1 that another shard had rejected, too")
+    assert command.rows("rejected", "retry", "--yes") == []
+    assert command.said == "Nothing waits.\n"
     waiting = settling.committed(cluster.settings.kafka, cluster.names.rejected, SECONDS)
     assert len(waiting.settled()) == 4
+    assert sent(cluster.settings.kafka, events, 1) == [b"7", b"8"]
+    rejected(cluster, other, b"another event, of the topic as it is since")
+    (row,) = command.rows("rejected", "retry", "--yes", "--reason", "poison")
+    assert row["sent"] == 1
+
+
+def test_what_was_sent_is_known_wherever_it_stands(cluster: Cluster, command: Command) -> None:
+    events = cluster.names.events
+    rejected(cluster, Rejection(events, 1, 7, "truncated"), b"7")
+    rejected(cluster, Rejection(events, 1, 7, "unknown_schema", "in shard 1 of 2"), b"7")
+    (row,) = command.rows("rejected", "retry", "--yes", "--reason", "unknown_schema")
+    assert row["sent"] == 1
+    assert command.rows("rejected", "retry", "--yes") == []
+    assert sent(cluster.settings.kafka, events, 1) == [b"7"]
 
 
 def test_each_is_sent_once_though_it_is_killed_and_interrupted(

@@ -1,7 +1,6 @@
 """Brokers that start from snapshots, and whatever Redis does meanwhile: it never changes what is delivered."""
 
 import logging
-import re
 import socket
 import threading
 import time
@@ -15,6 +14,7 @@ import pytest
 from broker_cluster import Cluster
 from certificates import Authority
 from processes import soon
+from rights import redis_rights
 from serving import delivered, publish, running
 from tamis.admin.local.ports import Ports
 from tamis.admin.local.redis import start_redis
@@ -105,8 +105,8 @@ def test_a_snapshot_that_redis_has_lost_is_made_again_though_nothing_changes(
         assert newest(cluster).subscriptions == 1
 
 
-def test_a_snapshot_is_made_anew_when_half_of_its_time_is_over(
-    make_brokered: Make, monkeypatch: pytest.MonkeyPatch
+def test_another_snapshot_is_wanted_when_half_of_the_time_of_one_is_over_or_a_part_of_it_gone(
+    make_brokered: Make, client: Redis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cluster = make_brokered()
     assert newest_kept(cluster.settings, cluster.layout, 0) == (None, True)
@@ -114,8 +114,12 @@ def test_a_snapshot_is_made_anew_when_half_of_its_time_is_over(
     served_once(cluster, "ann")
     made = newest(cluster)
     assert newest_kept(cluster.settings, cluster.layout, 0) == (made, False)
-    monkeypatch.setattr(snapshot_loading, "lifetime", lambda *_: 0.0)
-    assert newest_kept(cluster.settings, cluster.layout, 0) == (made, True)
+    with monkeypatch.context() as patch:
+        patch.setattr(snapshot_loading, "lifetime", lambda *_: 0.0)
+        assert newest_kept(cluster.settings, cluster.layout, 0) == (made, True)
+    with closing(store(cluster)) as found:
+        client.delete(f"{found.key}:{made.name}:0")
+    assert newest_kept(cluster.settings, cluster.layout, 0) == (None, True)
 
 
 def test_a_snapshot_that_one_process_has_no_memory_for_stays_for_others(
@@ -152,8 +156,11 @@ def test_a_process_that_has_run_out_of_memory_ends_with_what_it_has_to_say(
         publish(cluster, {"a": 1})
         delivered(cluster, "ann", count=1)
         monkeypatch.setattr(SubscriptionState, "freeze", broken)
-        monkeypatch.setattr(SubscriptionState, "apply", full)
         cluster.subscribe(Subscription("ann", "y", "a = 1"))
+        publish(cluster, {"a": 1})
+        delivered(cluster, "ann", count=2)
+        monkeypatch.setattr(SubscriptionState, "apply", full)
+        cluster.subscribe(Subscription("ann", "z", "a = 1"))
         publish(cluster, {"a": 1})
         assert ended.wait(SECONDS)
     assert "no snapshot can be kept" in caplog.text
@@ -323,13 +330,9 @@ def test_a_redis_that_drops_keys_loses_snapshots_and_nothing_else(
 def test_a_user_of_redis_with_just_the_rights_that_are_told_keeps_and_loads_snapshots(
     make_brokered: Make, client: Redis, settings: Settings, unique: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    (told,) = re.findall(r"`~<prefix>(\S+)` and the commands `([^`]+)`", (ROOT / "docs" / "broker.md").read_text())
-    pattern, commands = told
     user = f"user-{unique}"
-    keys = f"~{unique[-12:]}{pattern}"
-    client.acl_setuser(
-        user, enabled=True, reset=True, passwords=["+secret"], keys=[keys[1:]], commands=commands.split()
-    )
+    acl, setuser, _, *rights = redis_rights("broker", "secret", unique[-12:])
+    client.execute_command(acl, setuser, user, *rights)  # type: ignore[no-untyped-call]
     try:
         url = settings.redis.url.replace("redis://", f"redis://{user}:secret@")
         cluster = make_brokered(redis=RedisSettings(url=url))

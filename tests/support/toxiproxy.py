@@ -56,8 +56,9 @@ def _build(go: str, folder: Path) -> None:
             timeout=_BUILD_SECONDS,
             env=environment,
         )
-    except subprocess.CalledProcessError as error:
-        pytest.skip(f"Toxiproxy could not be built: {error.stderr.strip()}")
+    except (subprocess.CalledProcessError, subprocess.TimeoutExpired) as error:
+        pytest.skip(f"Toxiproxy could not be built: {error} {error.stderr!r}")
+    shutil.rmtree(folder, ignore_errors=True)
     unfinished.rename(folder)
 
 

@@ -1,18 +1,19 @@
 """A process that uses too much memory stops; one that does so for a moment does not."""
 
 import itertools
+import mmap
 import os
 import platform
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
 from tamis.broker.errors import InvalidError
-from tamis.broker.memory import MemoryBound, granted_bytes, resident_bytes
+from tamis.broker.memory import MemoryBound, granted_bytes, own_bytes, resident_bytes
 
 
 def looked(monkeypatch: pytest.MonkeyPatch, most: int | None, *used: int) -> None:
@@ -20,7 +21,7 @@ def looked(monkeypatch: pytest.MonkeyPatch, most: int | None, *used: int) -> Non
     seconds = itertools.count(100.0)
     measured = iter(used)
     monkeypatch.setattr("tamis.broker.memory.time", SimpleNamespace(monotonic=lambda: next(seconds)))
-    monkeypatch.setattr("tamis.broker.memory.resident_bytes", lambda: next(measured))
+    monkeypatch.setattr("tamis.broker.memory.own_bytes", lambda: next(measured))
     bound = MemoryBound(most)
     for _ in used:
         bound.look(7)
@@ -69,10 +70,20 @@ def test_what_the_system_grants_is_the_least_of_all_groups(
     assert granted_bytes(tmp_path) == granted
 
 
-def test_what_is_measured_grows_with_what_is_used() -> None:
-    before = resident_bytes()
+@pytest.mark.parametrize("measure", [resident_bytes, own_bytes])
+def test_what_is_measured_grows_with_what_is_used(measure: Callable[[], int]) -> None:
+    before = measure()
     held = b"\x01" * (64 << 20)
-    assert resident_bytes() - before > len(held) * 0.9
+    assert measure() - before > len(held) * 0.9
+
+
+def test_what_is_mapped_from_a_file_is_not_its_own(tmp_path: Path) -> None:
+    file = tmp_path / "mapped"
+    file.write_bytes(bytes(64 << 20))
+    before = own_bytes()
+    with file.open("rb") as opened, mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ) as mapped:
+        assert mapped.find(b"\x01") == -1
+        assert own_bytes() - before < 32 << 20
 
 
 THREADS = """

@@ -233,6 +233,8 @@ def test_a_secret_is_not_in_a_refusal(machine: Machine) -> None:
         ),
         ("https://host/token?client_secret=hush", "https://host/token?client_secret=***"),
         ("host:6379?password=hush", "host:6379?password=***"),
+        ("https://one,https://key:hush@two", "https://one,https://key:***@two"),
+        (" redis://user:hush@host", " redis://user:***@host"),
         ("s3a://bucket/tamis@home:1", "s3a://bucket/tamis@home:1"),
         ("kafka-1:9092,kafka-2:9092", "kafka-1:9092,kafka-2:9092"),
     ],
