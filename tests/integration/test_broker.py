@@ -105,8 +105,8 @@ def test_clients_that_have_stopped_reading_are_replaced(
         clients.append(consumer(settings, group, properties))
         return clients[-1]
 
-    for module in ("following", "subscription_log", "worker"):
-        monkeypatch.setattr(f"tamis.broker.{module}.consumer", recorded)
+    for name in ("following.reader", "subscription_log.reader", "worker.consumer"):
+        monkeypatch.setattr(f"tamis.broker.{name}", recorded)
     for module in ("following", "worker"):
         monkeypatch.setattr(f"tamis.broker.{module}.StallWatch", partial(StallWatch, seconds=0.5))
     monkeypatch.setattr("tamis.broker.subscription_log._RENEWAL_SECONDS", 3.0)
