@@ -18,6 +18,8 @@ _MIB = 1 << 20
 _M_ARENA_MAX = -8
 """As glibc's `mallopt` knows it."""
 _ARENAS_MAX = 2
+_GIVING_SECONDS = 300.0
+"""What a backlog needed once is free afterwards; to look for it takes milliseconds."""
 _SHARE = 0.9
 _UNLIMITED = 1 << 60
 """What the first version of Linux's groups says where there is no limit is about as much."""
@@ -95,10 +97,14 @@ class MemoryBound:
         self._most = most if granted is None else int(granted * _SHARE)
         self._looked_at = 0.0
         self._looks = 0
+        self._gave_back_at = time.monotonic()
 
     def look(self, subscriptions: int) -> None:
         """InvalidError if it has been too much for some seconds; how many subscriptions there are is told with it."""
         now = time.monotonic()
+        if now - self._gave_back_at > _GIVING_SECONDS:
+            self._gave_back_at = now
+            give_back()
         if self._most is None or now - self._looked_at < _LOOK_SECONDS:
             return
         self._looked_at = now

@@ -46,6 +46,18 @@ def test_without_a_bound_it_is_most_of_what_the_system_grants(monkeypatch: pytes
         looked(monkeypatch, None, 91 << 20, 91 << 20, 91 << 20)
 
 
+def test_what_is_free_goes_back_now_and_then(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = SimpleNamespace(now=1000.0)
+    given: list[float] = []
+    monkeypatch.setattr("tamis.broker.memory.time", SimpleNamespace(monotonic=lambda: clock.now))
+    monkeypatch.setattr("tamis.broker.memory.give_back", lambda: given.append(clock.now - 1000))
+    bound = MemoryBound(None)
+    for second in range(1000):
+        clock.now = 1000.0 + second
+        bound.look(7)
+    assert given == [301, 602, 903]
+
+
 @pytest.mark.parametrize(
     ("group", "limits", "granted"),
     [
