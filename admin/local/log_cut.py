@@ -66,6 +66,9 @@ def _forget(checkpoint: Path, topic: str, partition: int) -> None:
     """Remove one partition from a checkpoint file: version, number of lines, then `topic partition offset` each."""
     if not checkpoint.exists():
         return
-    version, _count, *lines = checkpoint.read_text().splitlines()
+    content = checkpoint.read_text()
+    if not content:  # Kafka was killed before it wrote any
+        return
+    version, _count, *lines = content.splitlines()
     kept = [line for line in lines if line.split()[:2] != [topic, str(partition)]]
     checkpoint.write_text("\n".join([version, str(len(kept)), *kept]) + "\n")

@@ -265,7 +265,8 @@ def test_a_subscription_log_that_is_cut_back_is_noticed_though_it_has_grown_agai
             assert soon(lambda: len(reader.seen) == 1, PATIENCE_SECONDS)
             cluster.processes["one"].terminate()
             assert cluster.processes["one"].wait(PATIENCE_SECONDS) == 0
-            assert len(snapshots_of(cluster)) == 1
+            before = snapshots_of(cluster)
+            assert before
             cluster.start("one")
             assert soon(lambda: cluster.told("subscriptions from snapshot") == 1, PATIENCE_SECONDS)
             cluster.processes["one"].send_signal(signal.SIGSTOP)
@@ -273,7 +274,7 @@ def test_a_subscription_log_that_is_cut_back_is_noticed_though_it_has_grown_agai
             cluster.processes["one"].send_signal(signal.SIGCONT)
             require_what_is_left(cluster, reader)
         assert cluster.told("went backwards, reading it again") > 0
-        assert snapshots_of(cluster) == [], "that of the log as it was is gone"
+        assert not set(before) & set(snapshots_of(cluster)), "those of the log as it was are gone"
 
         stack.cut_back(cluster.names.subscriptions, home, 5)
         assert soon(lambda: cluster.processes["one"].poll() is not None, PATIENCE_SECONDS)
