@@ -208,7 +208,7 @@ def mend(tamis: Command) -> None:
 
 
 def keep_snapshots(tamis: Command, file: Path) -> None:
-    (kept,) = tamis("snapshot", "list")
+    kept, _ = tamis("snapshot", "list")
     tamis("snapshot", "show", kept["generation"])
     tamis("snapshot", "verify")
     tamis("snapshot", "save")
