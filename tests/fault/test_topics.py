@@ -11,7 +11,7 @@ from tamis.admin.local import LocalStack, StackOptions
 from tamis.broker.configuration import Settings
 from tamis.broker.doctor import kafka_symptoms
 from tamis.broker.doctor_findings import Symptom
-from tamis.broker.errors import UnreachableError
+from tamis.broker.errors import InvalidError
 from tamis.broker.kafka import KafkaException, admin_client
 from tamis.broker.topic_checks import Finding, Status
 from tamis.broker.topic_facts import topic_facts
@@ -69,7 +69,7 @@ def test_what_a_user_may_not_see_is_told_and_does_not_stop_a_broker(secured: Loc
     assert caught.value.args[0].name() == "TOPIC_AUTHORIZATION_FAILED"
     allow(secured, ResourceType.TOPIC, "tamis")
     require_topics(settings, layout)
-    with pytest.raises(UnreachableError, match=r"tamis\.layout cannot be read: .*Group authorization failed"):
+    with pytest.raises(InvalidError, match="Kafka forbids it: .*Group authorization failed"):
         check_topics(settings)
     allow(secured, ResourceType.GROUP, "tamis")
     found = problems(settings)
