@@ -69,7 +69,7 @@ def test_what_a_user_may_not_see_is_told_and_does_not_stop_a_broker(secured: Loc
     assert caught.value.args[0].name() == "TOPIC_AUTHORIZATION_FAILED"
     allow(secured, ResourceType.TOPIC, "tamis")
     require_topics(settings, layout)
-    with pytest.raises(InvalidError, match="Kafka forbids it: .*Group authorization failed"):
+    with pytest.raises(InvalidError, match=r"Kafka forbids it: .*Group authorization failed"):
         check_topics(settings)
     allow(secured, ResourceType.GROUP, "tamis")
     found = problems(settings)
