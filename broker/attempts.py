@@ -40,13 +40,12 @@ class Attempts:
 
     def __init__(self, name: str, topics: Mapping[str, str], folder: Path | None = None) -> None:
         """Topics by name, with their ids. InvalidError if the file cannot be kept."""
-        self.path = (folder or state_folder()) / "attempts" / name
+        path = (folder or state_folder()) / "attempts" / name
         try:
-            self._memory = _mapped(self.path)
+            self._memory = _mapped(path)
         except OSError as error:
             raise InvalidError(
-                f"{self.path} cannot be kept: {error.strerror}. Make room there, or name another folder: "
-                "TAMIS_STATE_DIR."
+                f"{path} cannot be kept: {error.strerror}. Make room there, or name another folder: TAMIS_STATE_DIR."
             ) from error
         self._topics = dict(topics)
         self._suspects: dict[Place, tuple[int, int]] = {}
@@ -66,7 +65,7 @@ class Attempts:
 
     def know(self, topics: Mapping[str, str]) -> None:
         """These are the topics and their ids now. In one that was made anew, the same offsets are other messages."""
-        self._forget_all_but({topic for topic, number in topics.items() if self._topics.get(topic, number) == number})
+        self._forget_all_but({topic for topic, its_id in topics.items() if self._topics.get(topic, its_id) == its_id})
         self._topics = dict(topics)
         self._write()
 
@@ -82,7 +81,7 @@ class Attempts:
 
     def harmless(self, messages: Sequence[Message]) -> int:
         """How many of the first messages may be taken together: those before the first suspect, or a part of these."""
-        if not messages or not self._has_any_of({message.topic() for message in messages}):
+        if not self._may_concern(messages):
             return len(messages)
         first = self._part(messages[0])
         for count, message in enumerate(messages):
@@ -152,7 +151,7 @@ class Attempts:
 
     def passed(self, messages: Sequence[Message]) -> None:
         """They are done with: they did no harm, or will not come again."""
-        if not self._has_any_of({message.topic() for message in messages}):
+        if not self._may_concern(messages):
             return
         for message in messages:
             place, offset = place_of(message), offset_of(message)
@@ -163,7 +162,11 @@ class Attempts:
         self._now = {}
         self._write()
 
-    def _has_any_of(self, topics: Collection[str | None]) -> bool:
+    def _may_concern(self, messages: Sequence[Message]) -> bool:
+        """Whether any is of a topic that there is something about. Most often there is nothing, and none is asked."""
+        if not self.is_suspicious:
+            return False
+        topics = {message.topic() for message in messages}
         return any(topic in topics for topic, *_ in (*self._suspects, *self._deaths))
 
     def _forget_all_but(self, topics: Collection[str]) -> None:
@@ -192,7 +195,7 @@ class Attempts:
                 self._deaths[str(topic), int(partition), int(offset)] = int(deaths)
             for topic, partition, offset, at in told.get("settled", ()):
                 self._settled[str(topic), int(partition), int(offset)] = float(at)
-            ids = {str(topic): str(number) for topic, number in told.get("topics", self._topics).items()}
+            ids = {str(topic): str(its_id) for topic, its_id in told.get("topics", self._topics).items()}
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
             _LOG.warning("what this slot was at last cannot be read")
             self._forget_all_but(())
@@ -210,7 +213,7 @@ class Attempts:
                 offsets = [offset for *there, offset in spots if tuple(there) == place]
                 self._suspects[place] = min(offsets), max(offsets)
             _LOG.warning("this slot died in the midst of a batch: trying it in small parts")
-        self._forget_all_but({topic for topic, number in self._topics.items() if ids.get(topic) == number})
+        self._forget_all_but({topic for topic, its_id in self._topics.items() if ids.get(topic) == its_id})
         self._write()
 
     def _write(self) -> None:

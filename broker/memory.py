@@ -77,9 +77,9 @@ def granted_bytes(root: Path = Path("/")) -> int | None:
 
 def _limits(groups: Path, controllers: str, group: str) -> Iterator[int]:
     """Of a group and those that it is in. In a container the outermost one that is seen is often its own."""
-    place, name = (groups, "memory.max") if not controllers else (groups / "memory", "memory.limit_in_bytes")
     if controllers not in ("", "memory"):
         return
+    place, name = (groups / "memory", "memory.limit_in_bytes") if controllers else (groups, "memory.max")
     here = place / group.lstrip("/")
     for folder in (here, *here.parents):
         with suppress(OSError, ValueError):  # not seen from here, or "max"
@@ -89,12 +89,16 @@ def _limits(groups: Path, controllers: str, group: str) -> Iterator[int]:
 
 
 class MemoryBound:
-    """Stops a process in order before the system kills it, which would be again and again, and tell nobody why."""
+    """Stops a process in order before the system kills it, which would be again and again, and tell nobody why.
+
+    Now and then it gives back what is free: that counts, too.
+    """
 
     def __init__(self, most: int | None) -> None:
         """None: most of what the system grants."""
-        granted = granted_bytes() if most is None else None
-        self._most = most if granted is None else int(granted * _SHARE)
+        if most is None and (granted := granted_bytes()) is not None:
+            most = int(granted * _SHARE)
+        self._most = most
         self._looked_at = 0.0
         self._looks = 0
         self._gave_back_at = time.monotonic()

@@ -233,12 +233,8 @@ class Meters:
         self.snapshot_seconds.observe(seconds)
 
     def snapshot_known(self, at: float | None) -> None:
-        """When the newest that Redis has was made; None if it has none."""
+        """When the newest that Redis has was made; None if it has none, or another process keeps them."""
         self.snapshot_at = at
-
-    def keeps_no_snapshots(self) -> None:
-        """Another process of the shard does."""
-        self.snapshot_at = None
 
     def failed_to_keep_a_snapshot(self) -> None:
         self.snapshot_failures += 1

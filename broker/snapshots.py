@@ -73,9 +73,8 @@ class Snapshots:
         """Whether it has looked what there is, since it keeps them."""
         self._is_wanting = False
         """Whether Redis has none that is good for long, whether or not anything has changed."""
-        self._failures = 0
-        """In a row."""
-        self._pause = _RETRY_SECONDS
+        self._pause = 0.0
+        """For so many seconds it waited after the last one that failed; 0 if that did not."""
 
     @property
     def is_enabled(self) -> bool:
@@ -92,7 +91,7 @@ class Snapshots:
         self._layout, self._is_keeper = layout, is_keeper
         if not is_keeper:
             self._knows = False
-            self._meters.keeps_no_snapshots()
+            self._meters.snapshot_known(None)
         if not is_keeper or not self.is_enabled or self.is_at_work:
             return
         if not self._knows:  # what others kept before
@@ -104,7 +103,7 @@ class Snapshots:
             return
         changes = log.applied - self._applied
         is_due = now > self._due
-        is_early = not self._failures and changes >= self._settings.snapshots.after_changes
+        is_early = not self._pause and changes >= self._settings.snapshots.after_changes
         if is_early or (is_due and (changes > 0 or self._is_wanting)):
             self._begin(log, layout)
         elif is_due and len(log.state) > 0:
@@ -129,7 +128,7 @@ class Snapshots:
             and self._layout is not None
             and self._is_keeper
             and self.is_enabled
-            and not self._failures
+            and not self._pause
             and not log.invalid
             and log.view != self._saved
         ):
@@ -176,15 +175,15 @@ class Snapshots:
         try:
             made = save(self._settings, shot)
         except OvertakenError as error:
-            self._failures, self._pause = 0, _RETRY_SECONDS
+            self._pause = 0.0
             _LOG.info("a snapshot was not kept: %s", error)
         except Exception as error:  # noqa: BLE001 - a snapshot that fails must never end a broker
             self._failed(error)
         else:
             seconds = time.monotonic() - shot.frozen_at
             self._meters.snapshot_taken(made.created, seconds)
-            if self._failures:
-                self._failures, self._pause = 0, _RETRY_SECONDS
+            if self._pause:
+                self._pause = 0.0
                 _LOG.info("snapshots can be kept again")
             _LOG.info(
                 "snapshot %s of %d subscriptions, %d bytes, in %.1f s",
@@ -193,12 +192,12 @@ class Snapshots:
 
     def _failed(self, error: Exception) -> None:
         """Each time later again, as long as it goes on: each time costs a whole file."""
-        self._due = time.monotonic() + min(self._pause, self._settings.snapshots.every_seconds)
-        self._pause = min(2 * self._pause, self._settings.snapshots.every_seconds)
+        is_first = not self._pause
+        self._pause = min(2 * self._pause or _RETRY_SECONDS, self._settings.snapshots.every_seconds)
+        self._due = time.monotonic() + self._pause
         self._is_wanting = True
-        self._failures += 1
         self._meters.failed_to_keep_a_snapshot()
-        if self._failures == 1:
+        if is_first:
             why = error.args[0].str() if isinstance(error, KafkaException) else error
             _LOG.warning("no snapshot can be kept, so starts will be slower; trying on: %s", why)
 
