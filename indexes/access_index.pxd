@@ -37,8 +37,11 @@ cdef class AccessIndex(Index):
     cdef vector[double] costs
     cdef vector[uint64_t] first_bits
     cdef vector[uint64_t] second_bits
+    # The points of those that are added next.
+    cdef vector[ListKey] coming
 
     cdef int read(self, uint32_t slot) except -1 nogil
+    cdef bint read_plain(self, const uint32_t* node) except -1 nogil
     cdef int use_columns(self) except -1 nogil
     cdef int span_columns(self) except -1 nogil
     cdef void leave_columns(self, size_t count) noexcept nogil

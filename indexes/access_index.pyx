@@ -70,6 +70,19 @@ cdef class AccessIndex(Index):
                 self.leave_columns(self.leaves.size())
         return 0
 
+    cdef int look_ahead(self, uint32_t first, uint32_t end) except -1 nogil:
+        """The lists of points, to which a million expressions come in no order."""
+        cdef const uint32_t* node
+        cdef uint32_t slot
+        self.coming.clear()
+        for slot in range(first, end):
+            if self.read_plain(self.store.words(slot).data):
+                for node in self.leaves:
+                    if operator_of(node[0]) == EQUAL:
+                        self.coming.push_back(operand_point(node[1], node + 2, first_type(node[0])))
+        self.lists.points.bring_near(self.coming)
+        return 0
+
     cdef int drop(self, uint32_t slot) except -1 nogil:
         self.read(slot)
         self.take_back(slot, self.choices[slot])
@@ -85,27 +98,31 @@ cdef class AccessIndex(Index):
     cdef int read(self, uint32_t slot) except -1 nogil:
         """Takes an expression in hand: its predicates, without negations."""
         cdef const uint32_t* node = self.store.words(slot).data
-        cdef uint32_t at, leaf
+        cdef uint32_t leaf
+        self.is_plain = self.read_plain(node)
+        if not self.is_plain:
+            self.form.build(node)
+            self.leaves.clear()
+            for leaf in range(self.form.leaf_count()):
+                self.leaves.push_back(self.form.leaf(leaf))
+        return 0
+
+    cdef bint read_plain(self, const uint32_t* node) except -1 nogil:
+        """The predicates, if it is one or a conjunction of them; whether it is."""
+        cdef uint32_t at
         self.leaves.clear()
-        self.is_plain = True
         if kind_of(node[0]) == PREDICATE:
             self.leaves.push_back(node)
-            return 0
-        if kind_of(node[0]) == CONJUNCTION:
-            at = first_child(node)
-            for _leaf in range(count_of(node[0])):
-                if kind_of(node[at]) != PREDICATE:
-                    break
-                self.leaves.push_back(node + at)
-                at += predicate_size(node + at)
-            if self.leaves.size() == count_of(node[0]):
-                return 0
-        self.is_plain = False
-        self.form.build(node)
-        self.leaves.clear()
-        for leaf in range(self.form.leaf_count()):
-            self.leaves.push_back(self.form.leaf(leaf))
-        return 0
+            return True
+        if kind_of(node[0]) != CONJUNCTION:
+            return False
+        at = first_child(node)
+        for _leaf in range(count_of(node[0])):
+            if kind_of(node[at]) != PREDICATE:
+                return False
+            self.leaves.push_back(node + at)
+            at += predicate_size(node + at)
+        return True
 
     cdef int use_columns(self) except -1 nogil:
         """The columns of its attributes are there as long as it is."""

@@ -26,6 +26,7 @@ cdef extern from "list_table.hpp" namespace "tamis" nogil:
     cdef cppclass ListTable:
         uint32_t find(const ListKey& key) noexcept
         void prefetch(const ListKey& key) noexcept
+        void bring_near(const vector[ListKey]& keys) noexcept
         PostingList& operator[](uint32_t number) noexcept
         uint32_t uses(uint32_t number) noexcept
         void add_uses(uint32_t number, int change) noexcept

@@ -26,6 +26,8 @@ cdef class Index:
     # What an engine adds. A slot's words are in the store when it is added, and still when it is dropped. Where one of
     # these fails nothing has changed, or the index is broken.
     cdef int add(self, uint32_t slot) except -1 nogil
+    # Slots that are in the store and will be added next: what that will wait for may be brought nearer.
+    cdef int look_ahead(self, uint32_t first, uint32_t end) except -1 nogil
     cdef int drop(self, uint32_t slot) except -1 nogil
     cdef Matching new_matching(self)
     # All expressions that each event satisfies, into the hits; each once. Called with the GIL, to let it go.

@@ -33,6 +33,8 @@ cdef object EMPTY = MappingProxyType({})
 cdef uint32_t WORDS_A_STEP = 4096
 # Scratch memory that is kept for later matches, at most so many.
 cdef int SPARE_MAX = 8
+# How many of those that a snapshot holds are looked at ahead.
+cdef uint32_t AT_ONCE = 16
 
 
 cdef class Index:
@@ -257,12 +259,17 @@ cdef class Index:
                 with nogil:
                     self.store.adopt(base, &ids[0])
                     for slot in range(base.count):
+                        if slot % AT_ONCE == 0:
+                            self.look_ahead(slot, min(slot + AT_ONCE, base.count))
                         self.add(slot)
                 self.broken = False
         finally:
             self.users = 0
 
     # What an engine overrides.
+
+    cdef int look_ahead(self, uint32_t first, uint32_t end) except -1 nogil:
+        return 0
 
     cdef int add(self, uint32_t slot) except -1 nogil:
         return 0

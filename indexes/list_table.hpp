@@ -1,6 +1,7 @@
 // Postings by a key of 128 bits.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstddef>
@@ -9,6 +10,7 @@
 #include <random>
 #include <vector>
 
+#include "ask_for.hpp"
 #include "posting_list.hpp"
 #include "probe_table.hpp"
 
@@ -45,6 +47,36 @@ class ListTable {
   void prefetch(const ListKey& key) const noexcept {
     const std::uint64_t hash = hash_of(key);
     tables_[hash & table_mask].prefetch(tag_of(hash));
+  }
+
+  // Brings nearer what insertions under these keys would wait for: where a key is looked up, what is there, its
+  // postings, and where another one goes. Each is asked for when the one before it may be there for all.
+  void bring_near(const std::vector<ListKey>& keys) const noexcept {
+    static constexpr std::size_t at_once = 64;
+    std::array<const Entry*, at_once> found;
+    for (std::size_t begin = 0; begin < keys.size(); begin += at_once) {
+      const std::size_t count = std::min(at_once, keys.size() - begin);
+      for (std::size_t index = 0; index < count; ++index) {
+        prefetch(keys[begin + index]);
+      }
+      std::size_t entries = 0;
+      for (std::size_t index = 0; index < count; ++index) {
+        const std::uint64_t hash = hash_of(keys[begin + index]);
+        // Most likely what has this tag has the key.
+        const std::uint32_t number = tables_[hash & table_mask].find(tag_of(hash), [](std::uint32_t) { return true; });
+        if (number != none) {
+          found[entries++] = &entry(number);
+          ask_for(&entry(number));
+          ask_for(&entry(number).uses);
+        }
+      }
+      for (std::size_t index = 0; index < entries; ++index) {
+        found[index]->list.prefetch();
+      }
+      for (std::size_t index = 0; index < entries; ++index) {
+        found[index]->list.prefetch_end();
+      }
+    }
   }
 
   PostingList& operator[](std::uint32_t number) noexcept { return entry(number).list; }

@@ -99,6 +99,7 @@ cdef Expressions mapped_expressions(path, starts, words, string_starts, string_b
     if not good:
         raise SnapshotError(f"{path}: expression {index - 1} is none: {validation.fault.decode()}")
     with nogil:
+        expressions.vocabulary.table.reserve(validation.strings)
         for id in range(validation.strings):
             if validation.references[id] > 0 and not expressions.vocabulary.table.restore(
                 id, validation.string(id), validation.references[id]

@@ -79,6 +79,7 @@ def restored_strings(ids, starts, data, references):
     if starts_view[0] != 0 or starts_view[count] != <uint64_t>bytes_view.shape[0]:
         raise SnapshotError("strings do not fill their bytes")
     with nogil:
+        vocabulary.table.reserve(<uint32_t>count)
         for place in range(count):
             if starts_view[place] > starts_view[place + 1] or counts[place] == 0:
                 good = False

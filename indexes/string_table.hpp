@@ -84,6 +84,13 @@ class StringTable {
     return true;
   }
 
+  // Makes room where so many strings more will soon be found. Throws std::bad_alloc, with no string changed.
+  void reserve(std::uint32_t count) {
+    for (ProbeTable& table : tables_) {
+      table.reserve(count / tables_.size());  // one that gets more than its share has a sixth to spare
+    }
+  }
+
   // The string's id, or `none`.
   std::uint32_t find(std::string_view text) const noexcept { return find(text, sip_hash(text, key_)); }
 

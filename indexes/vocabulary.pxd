@@ -30,6 +30,7 @@ cdef extern from "string_table.hpp" namespace "tamis" nogil:
         void prefetch(StringId id) noexcept
         uint32_t references(StringId id) noexcept
         bool restore(StringId id, string_view text, uint32_t references) except +
+        void reserve(uint32_t count) except +
         FrozenStrings freeze() except +
         bool retain(StringId id, uint32_t count) except +
         bool release(StringId id) noexcept
