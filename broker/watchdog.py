@@ -2,11 +2,15 @@
 
 A client library that never returns, or an event that is matched for ever, would else keep its partitions from everyone
 until Kafka gives up on it, and then stay there for good. What it has not committed comes again.
+
+A thread looks whether the loop turns. Code that never hands over the interpreter stops that thread as well: against it
+the system counts the work of the process, which the thread always grants for a while ahead, and ends it after that.
 """
 
 import faulthandler
 import logging
 import os
+import signal
 import sys
 import threading
 from collections.abc import Callable
@@ -33,6 +37,9 @@ class Watchdog:
         self._thread = threading.Thread(target=self._watch, name="watchdog", daemon=True)
 
     def __enter__(self) -> Self:
+        # It tells where all threads are without the interpreter; then what the signal does by itself, which is the end.
+        faulthandler.register(signal.SIGPROF, file=sys.__stderr__ or sys.stderr, all_threads=True, chain=True)
+        self._grant(self._seconds)
         self._thread.start()
         return self
 
@@ -41,16 +48,24 @@ class Watchdog:
     ) -> None:
         self._stopping.set()
         self._thread.join()
+        self._grant(0)
+        faulthandler.unregister(signal.SIGPROF)
 
     def _watch(self) -> None:
         seen, still = self._meters.turned_at, 0
         # In ticks and not by the clock, which goes on while a process is frozen as a whole.
         while not self._stopping.wait(self._seconds / _TICKS):
+            self._grant(self._seconds)
             turned = self._meters.turned_at
             seen, still = turned, still + 1 if turned == seen else 0
             if still >= _TICKS:
                 self._end(self._seconds)
                 return
+
+    @staticmethod
+    def _grant(seconds: float) -> None:
+        """So much work by all threads together; 0: without end. It goes by what processors do, not by the clock."""
+        signal.setitimer(signal.ITIMER_PROF, seconds)
 
 
 def _end(seconds: float) -> None:

@@ -14,7 +14,9 @@ import signal
 import sys
 import threading
 import time
+from collections import deque
 from collections.abc import Iterable, Sequence
+from itertools import repeat
 from pathlib import Path
 from typing import Any, cast
 from unittest.mock import patch
@@ -44,7 +46,7 @@ class Manner:
     seed: str = ""
     """Of what it leaves to chance."""
     poison: str = ""
-    """What messages do to it in which there is `POISON`: kill, hang or spin."""
+    """What messages do to it in which there is `POISON`: kill, hang, spin, or keep the interpreter."""
     poison_paused: bool = False
     """Whether subscriptions do that though they are paused."""
 
@@ -92,6 +94,8 @@ def poison(how: str, *, also_paused: bool) -> None:
         if how == "spin":
             while True:
                 pass
+        if how == "keep":
+            deque(repeat(None), maxlen=0)
         time.sleep(3600)
 
     def matched(state: Any, decoder: Any, batch: MessageBatch, *arguments: Any) -> Any:

@@ -1,31 +1,74 @@
 """Who hangs is ended; who works, waits or was frozen as a whole is not."""
 
+import signal
 import subprocess
 import sys
 import threading
 import time
 
+import pytest
+
 from tamis.broker.metrics import Meters
 from tamis.broker.watchdog import EXIT_CODE, Watchdog
 
 HANGS = """
-import sys, time
+import collections, itertools, sys, time
 from tamis.broker.metrics import Meters
 from tamis.broker.watchdog import Watchdog
 
-def here_it_hangs():
+def sleeps():
     time.sleep(60)
 
+def works():
+    while True:
+        pass
+
+def keeps_the_interpreter():
+    collections.deque(itertools.repeat(0), maxlen=0)
+
 with Watchdog(Meters(), 0.2):
-    here_it_hangs()
+    {}()
 """
 
 
-def test_a_process_that_hangs_is_ended_and_says_where() -> None:
-    run = subprocess.run([sys.executable, "-c", HANGS], capture_output=True, text=True, timeout=60, check=False)
+WORKS = """
+import time
+from tamis.broker.metrics import Meters
+from tamis.broker.watchdog import Watchdog
+
+def work(seconds, meters):
+    end = time.process_time() + seconds
+    while time.process_time() < end:
+        meters.turned_at = time.monotonic()
+
+meters = Meters()
+with Watchdog(meters, 0.5):
+    work(1.5, meters)
+work(1.0, meters)
+"""
+
+
+def _run(script: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=False)
+
+
+@pytest.mark.parametrize("how", ["sleeps", "works"])
+def test_a_process_that_hangs_is_ended_and_says_where(how: str) -> None:
+    run = _run(HANGS.format(how))
     assert run.returncode == EXIT_CODE
     assert "nothing has moved for 0.2 s" in run.stderr
-    assert "here_it_hangs" in run.stderr
+    assert f"in {how}" in run.stderr
+
+
+def test_one_that_never_hands_over_the_interpreter_is_ended_and_says_where() -> None:
+    run = _run(HANGS.format("keeps_the_interpreter"))
+    assert run.returncode == -signal.SIGPROF
+    assert "in keeps_the_interpreter" in run.stderr
+
+
+def test_work_is_granted_for_as_long_as_the_loop_turns_and_after_the_end() -> None:
+    run = _run(WORKS)
+    assert (run.returncode, run.stderr) == (0, "")
 
 
 def test_one_whose_loop_turns_is_left_alone() -> None:
