@@ -4,9 +4,12 @@ The settings here are what exactly-once delivery rests on, so they are no caller
 (`configuration.PROTECTED`); for the rest, `KafkaSettings.extra` wins over everything.
 """
 
+import ctypes
 import logging
+import sys
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
+from importlib.metadata import version
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -21,6 +24,7 @@ from confluent_kafka import (
     Producer,
     TopicCollection,
     TopicPartition,
+    Uuid,
 )
 from confluent_kafka.admin import (
     AclOperation,
@@ -85,6 +89,7 @@ __all__ = [
     "is_fatal",
     "is_impaired",
     "learn_leaders",
+    "let_go",
     "offset_of",
     "place_of",
     "producer",
@@ -136,6 +141,11 @@ _CONSUMER: Properties = {
     "auto.offset.reset": "error",
     "fetch.queue.backoff.ms": 5,
 }
+_KEEPS_IDS = version("confluent-kafka") in ("2.15.0", "2.15.1", "2.16.0", "2.16.1")
+"""These versions count a reference too many to each topic id of a description, and so keep it for ever: a hundred
+bytes, and a broker asks five times a second whether its topics are still the same. A test tells if another one does."""
+_OWN_DESCRIPTION = TopicDescription("", Uuid(0, 1), is_internal=False, partitions=[])
+"""Made here, and so with the right count."""
 
 # The client's own errors have no other names.
 _END_OF_PARTITION = KafkaError._PARTITION_EOF  # noqa: SLF001
@@ -307,6 +317,17 @@ def _listed(admin: AdminClient, topic: str, partitions: Iterable[int], which: Of
     if min(found.values(), default=0) < 0:
         raise KafkaException(KafkaError(KafkaError.LEADER_NOT_AVAILABLE, "a leader does not know its log yet"))
     return found
+
+
+def let_go(description: TopicDescription) -> TopicDescription:
+    """The same one, whose topic id goes when it goes: some versions of the library keep each for ever."""
+    if _KEEPS_IDS and _references_to_id(description) == _references_to_id(_OWN_DESCRIPTION) + 1:
+        ctypes.pythonapi.Py_DecRef(ctypes.py_object(description.topic_id))
+    return description
+
+
+def _references_to_id(description: TopicDescription) -> int:
+    return sys.getrefcount(description.topic_id)
 
 
 def learn_leaders(admin: AdminClient, topic: str) -> None:

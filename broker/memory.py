@@ -18,8 +18,10 @@ _MIB = 1 << 20
 _M_ARENA_MAX = -8
 """As glibc's `mallopt` knows it."""
 _ARENAS_MAX = 2
-_GIVING_SECONDS = 300.0
-"""What a backlog needed once is free afterwards; to look for it takes milliseconds."""
+_GIVING_SECONDS = 10.0
+"""What a backlog needed once is free afterwards. To look for it takes a fraction of a millisecond, or some."""
+_GIVING_SHARE = 0.001
+"""Of the time, at most."""
 _SHARE = 0.9
 _UNLIMITED = 1 << 60
 """What the first version of Linux's groups says where there is no limit is about as much."""
@@ -101,14 +103,15 @@ class MemoryBound:
         self._most = most
         self._looked_at = 0.0
         self._looks = 0
-        self._gave_back_at = time.monotonic()
+        self._give_back_at = time.monotonic() + _GIVING_SECONDS
 
     def look(self, subscriptions: int) -> None:
         """InvalidError if it has been too much for some seconds; how many subscriptions there are is told with it."""
         now = time.monotonic()
-        if now - self._gave_back_at > _GIVING_SECONDS:
-            self._gave_back_at = now
+        if now > self._give_back_at:
             give_back()
+            took = time.monotonic() - now
+            self._give_back_at = now + max(_GIVING_SECONDS, took / _GIVING_SHARE)
         if self._most is None or now - self._looked_at < _LOOK_SECONDS:
             return
         self._looked_at = now

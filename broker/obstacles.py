@@ -11,6 +11,7 @@ from tamis.broker.kafka import (
     TopicCollection,
     can_write,
     is_impaired,
+    let_go,
 )
 from tamis.broker.transactions import is_forbidden
 from tamis.codecs.undelivered import Obstacle
@@ -30,7 +31,7 @@ def obstacles(admin: AdminClient, topics: Iterable[str]) -> dict[str, Obstacle]:
         answers = admin.describe_topics(asked, include_authorized_operations=True, request_timeout=_SECONDS)
         for topic, answer in answers.items():
             try:
-                description = answer.result()
+                description = let_go(answer.result())
             except KafkaException as error:
                 if error.args[0].name() == _MISSING:
                     found[topic] = Obstacle.MISSING

@@ -12,6 +12,7 @@ from tamis.broker.kafka import (
     KafkaException,
     ResourceType,
     TopicCollection,
+    let_go,
 )
 
 Answer = TypeVar("Answer")
@@ -132,7 +133,7 @@ def _descriptions(admin: AdminClient, names: Sequence[str], seconds: float) -> d
     found: dict[str, Any] = {}
     for name, future in admin.describe_topics(TopicCollection(list(names)), request_timeout=seconds).items():
         try:
-            found[name] = future.result()
+            found[name] = let_go(future.result())
         except KafkaException as error:
             if error.args[0].name() != _UNKNOWN:
                 raise

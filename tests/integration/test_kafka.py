@@ -1,5 +1,7 @@
 """What Tamis builds on, proven on the Kafka of this test session."""
 
+import gc
+import sys
 import time
 from collections.abc import Callable, Iterator
 
@@ -18,6 +20,7 @@ from tamis.broker.kafka import (
     end_offsets,
     producer,
 )
+from tamis.broker.topic_facts import topic_ids
 
 MakeTopic = Callable[..., str]
 SECONDS = 15.0
@@ -253,3 +256,18 @@ def test_a_new_client_tells_the_ends_of_a_topic_at_once(settings: Settings, make
         slow += time.monotonic() - began > 2.0
         reader.close()
     assert slow == 0
+
+
+def test_topics_that_are_described_again_and_again_leave_nothing(settings: Settings, make_topic: MakeTopic) -> None:
+    topic, client = make_topic(), admin_client(settings.kafka)
+
+    def left(times: int) -> int:
+        gc.collect()
+        before = sys.getallocatedblocks()
+        for _ in range(times):
+            assert list(topic_ids(client, [topic], SECONDS)) == [topic]
+        gc.collect()
+        return sys.getallocatedblocks() - before
+
+    left(100)
+    assert min(left(1000) for _ in range(3)) < 500

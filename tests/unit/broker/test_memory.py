@@ -46,16 +46,22 @@ def test_without_a_bound_it_is_most_of_what_the_system_grants(monkeypatch: pytes
         looked(monkeypatch, None, 91 << 20, 91 << 20, 91 << 20)
 
 
-def test_what_is_free_goes_back_now_and_then(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("takes", "every"), [(0.001, [11, 22, 33]), (0.0155, [11, 27])])
+def test_what_is_free_goes_back_now_and_then(monkeypatch: pytest.MonkeyPatch, takes: float, every: list[int]) -> None:
     clock = SimpleNamespace(now=1000.0)
     given: list[float] = []
+
+    def give_back() -> None:
+        given.append(clock.now - 1000)
+        clock.now += takes
+
     monkeypatch.setattr("tamis.broker.memory.time", SimpleNamespace(monotonic=lambda: clock.now))
-    monkeypatch.setattr("tamis.broker.memory.give_back", lambda: given.append(clock.now - 1000))
+    monkeypatch.setattr("tamis.broker.memory.give_back", give_back)
     bound = MemoryBound(None)
-    for second in range(1000):
+    for second in range(40):
         clock.now = 1000.0 + second
         bound.look(7)
-    assert given == [301, 602, 903]
+    assert given == every
 
 
 @pytest.mark.parametrize(
