@@ -143,7 +143,8 @@ _CONSUMER: Properties = {
 }
 _KEEPS_IDS = version("confluent-kafka") in ("2.15.0", "2.15.1", "2.16.0", "2.16.1")
 """These versions count a reference too many to each topic id of a description, and so keep it for ever: a hundred
-bytes, and a broker asks five times a second whether its topics are still the same. A test tells if another one does."""
+bytes, and a broker asks five times a second whether its topics are still the same. A test tells if another one does
+(docs/decisions/010-topic-ids.md)."""
 _OWN_DESCRIPTION = TopicDescription("", Uuid(0, 1), is_internal=False, partitions=[])
 """Made here, and so with the right count."""
 
