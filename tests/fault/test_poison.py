@@ -59,7 +59,7 @@ def restarted_until(
 
 
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize(("how", "deadly"), [("kill", {100, 200}), ("spin", {100}), ("keep", {100})])
+@pytest.mark.parametrize(("how", "deadly"), [("kill", {100, 200}), ("keep", {100})])
 def test_a_message_that_processes_die_of_is_rejected_and_all_others_are_delivered(
     stack: LocalStack, tmp_path: Path, how: str, deadly: set[int]
 ) -> None:

@@ -46,7 +46,7 @@ class Manner:
     seed: str = ""
     """Of what it leaves to chance."""
     poison: str = ""
-    """What messages do to it in which there is `POISON`: kill, hang, spin, or keep the interpreter."""
+    """What messages do to it in which there is `POISON`: kill, hang, or keep the interpreter."""
     poison_paused: bool = False
     """Whether subscriptions do that though they are paused."""
 
@@ -91,9 +91,6 @@ def poison(how: str, *, also_paused: bool) -> None:
             return
         if how == "kill":
             os.kill(os.getpid(), signal.SIGKILL)
-        if how == "spin":
-            while True:
-                pass
         if how == "keep":
             deque(repeat(None), maxlen=0)
         time.sleep(3600)
