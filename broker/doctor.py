@@ -20,9 +20,9 @@ from tamis.broker.kafka import (
     KafkaException,
     OffsetSpec,
     ResourceType,
-    TopicCollection,
     TopicPartition,
     admin_client,
+    described,
     producer,
 )
 from tamis.broker.lag_ends import owners, places_of
@@ -158,17 +158,11 @@ class _Doctor:
         names = self._settings.names
         wanted = {name: {"READ", "WRITE", "DESCRIBE"} for name in names.own}
         wanted |= {topic: {"READ", "DESCRIBE"} for topic in self._event_topics()}
-        described = self._admin.describe_topics(
-            TopicCollection(list(wanted)), include_authorized_operations=True, request_timeout=self._seconds
-        )
-        for topic, future in described.items():
-            try:
-                allowed = future.result().authorized_operations
-            except KafkaException as error:
-                if is_forbidden(error.args[0]):
-                    yield _forbidden(f"topic {topic}", wanted[topic])
-                continue
-            yield from _missing(f"topic {topic}", wanted[topic], allowed)
+        for topic, told in described(self._admin, wanted, self._seconds, rights=True):
+            if not isinstance(told, KafkaException):
+                yield from _missing(f"topic {topic}", wanted[topic], told.authorized_operations)
+            elif is_forbidden(told.args[0]):
+                yield _forbidden(f"topic {topic}", wanted[topic])
         for group in self._groups():
             future = self._admin.describe_consumer_groups(
                 [group], include_authorized_operations=True, request_timeout=self._seconds

@@ -7,7 +7,7 @@ The settings here are what exactly-once delivery rests on, so they are no caller
 import ctypes
 import logging
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from importlib.metadata import version
 from types import MappingProxyType
@@ -74,7 +74,6 @@ __all__ = [
     "ResourceType",
     "ScramCredentialInfo",
     "ScramMechanism",
-    "TopicCollection",
     "TopicDescription",
     "TopicPartition",
     "UserScramCredentialUpsertion",
@@ -82,6 +81,7 @@ __all__ = [
     "called",
     "can_write",
     "consumer",
+    "described",
     "end_offsets",
     "headers_of",
     "is_end",
@@ -89,7 +89,6 @@ __all__ = [
     "is_fatal",
     "is_impaired",
     "learn_leaders",
-    "let_go",
     "offset_of",
     "place_of",
     "producer",
@@ -320,11 +319,21 @@ def _listed(admin: AdminClient, topic: str, partitions: Iterable[int], which: Of
     return found
 
 
-def let_go(description: TopicDescription) -> TopicDescription:
-    """The same one, whose topic id goes when it goes: some versions of the library keep each for ever."""
-    if _KEEPS_IDS and _references_to_id(description) == _references_to_id(_OWN_DESCRIPTION) + 1:
-        ctypes.pythonapi.Py_DecRef(ctypes.py_object(description.topic_id))
-    return description
+def described(
+    admin: AdminClient, names: Iterable[str], seconds: float, *, rights: bool = False
+) -> Iterator[tuple[str, TopicDescription | KafkaException]]:
+    """Each topic with its description, and with what the user may do there, if that is asked; or why there is none."""
+    asked = TopicCollection(list(names))
+    futures = admin.describe_topics(asked, include_authorized_operations=rights, request_timeout=seconds)
+    for name, future in futures.items():
+        try:
+            description = future.result()
+        except KafkaException as error:
+            yield name, error
+            continue
+        if _KEEPS_IDS and _references_to_id(description) == _references_to_id(_OWN_DESCRIPTION) + 1:
+            ctypes.pythonapi.Py_DecRef(ctypes.py_object(description.topic_id))
+        yield name, description
 
 
 def _references_to_id(description: TopicDescription) -> int:

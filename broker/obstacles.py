@@ -8,10 +8,9 @@ from tamis.broker.kafka import (
     ConfigResource,
     KafkaException,
     ResourceType,
-    TopicCollection,
     can_write,
+    described,
     is_impaired,
-    let_go,
 )
 from tamis.broker.transactions import is_forbidden
 from tamis.codecs.undelivered import Obstacle
@@ -27,23 +26,18 @@ def obstacles(admin: AdminClient, topics: Iterable[str]) -> dict[str, Obstacle]:
     found: dict[str, Obstacle] = {}
     wanted = list(topics)
     for start in range(0, len(wanted), _AT_ONCE):
-        asked = TopicCollection(wanted[start : start + _AT_ONCE])
-        answers = admin.describe_topics(asked, include_authorized_operations=True, request_timeout=_SECONDS)
-        for topic, answer in answers.items():
-            try:
-                description = let_go(answer.result())
-            except KafkaException as error:
-                if error.args[0].name() == _MISSING:
+        for topic, told in described(admin, wanted[start : start + _AT_ONCE], _SECONDS, rights=True):
+            if isinstance(told, KafkaException):
+                if told.args[0].name() == _MISSING:
                     found[topic] = Obstacle.MISSING
-                elif is_forbidden(error.args[0]):
+                elif is_forbidden(told.args[0]):
                     found[topic] = Obstacle.FORBIDDEN
                 else:
-                    raise
-            else:
-                if not can_write(description):
-                    found[topic] = Obstacle.FORBIDDEN
-                elif is_impaired(description):
-                    found[topic] = Obstacle.UNAVAILABLE
+                    raise told
+            elif not can_write(told):
+                found[topic] = Obstacle.FORBIDDEN
+            elif is_impaired(told):
+                found[topic] = Obstacle.UNAVAILABLE
     return found
 
 

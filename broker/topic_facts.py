@@ -11,8 +11,7 @@ from tamis.broker.kafka import (
     ConfigResource,
     KafkaException,
     ResourceType,
-    TopicCollection,
-    let_go,
+    described,
 )
 
 Answer = TypeVar("Answer")
@@ -129,14 +128,13 @@ def _facts(admin: AdminClient, names: Sequence[str]) -> dict[str, TopicFacts]:
 
 
 def _descriptions(admin: AdminClient, names: Sequence[str], seconds: float) -> dict[str, Any]:
-    """Of topics that exist."""
+    """Of topics that exist. A partition may have no leader, whatever the library's types say."""
     found: dict[str, Any] = {}
-    for name, future in admin.describe_topics(TopicCollection(list(names)), request_timeout=seconds).items():
-        try:
-            found[name] = let_go(future.result())
-        except KafkaException as error:
-            if error.args[0].name() != _UNKNOWN:
-                raise
+    for name, told in described(admin, names, seconds):
+        if not isinstance(told, KafkaException):
+            found[name] = told
+        elif told.args[0].name() != _UNKNOWN:
+            raise told
     return found
 
 
