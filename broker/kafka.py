@@ -140,6 +140,11 @@ _CONSUMER: Properties = {
     "auto.offset.reset": "error",
     "fetch.queue.backoff.ms": 5,
 }
+_READER: Properties = {
+    # So late Kafka says that nothing more is there; and where one of several partitions is asked for first and has
+    # nothing, so late the others are. By default it is half a second.
+    "fetch.wait.max.ms": 100,
+}
 _KEEPS_IDS = version("confluent-kafka") in ("2.15.0", "2.15.1", "2.16.0", "2.16.1")
 """These versions count a reference too many to each topic id of a description, and so keep it for ever: a hundred
 bytes, and a broker asks five times a second whether its topics are still the same. A test tells if another one does
@@ -190,6 +195,8 @@ FORBIDDEN = frozenset(
 """What no waiting mends, whoever asks. A topic's own authorization is not among them: one topic may be another's."""
 TOPIC_FORBIDDEN = frozenset({KafkaError.TOPIC_AUTHORIZATION_FAILED})
 _ADMIN_SECONDS = 10.0
+_KNOWN_SECONDS = 1.0
+"""For what spares a client half a second."""
 EARLIEST: OffsetSpec = OffsetSpec.earliest()  # type: ignore[no-untyped-call]
 LATEST: OffsetSpec = OffsetSpec.latest()  # type: ignore[no-untyped-call]
 
@@ -214,6 +221,19 @@ class _AdminClient(AdminClient):
                 self.list_topics(timeout=options.get("request_timeout", _ADMIN_SECONDS))
                 self._is_informed = True
         return super().list_offsets(topic_partition_offsets, **options)
+
+
+class _Reader(Consumer):
+    """Knows its servers before it asks where partitions begin or end.
+
+    One that does not looks for their leaders again after half a second.
+    """
+
+    def assign(self, partitions: list[TopicPartition]) -> None:
+        with suppress(KafkaException):  # whoever reads is told
+            for topic in {place.topic for place in partitions if place.offset < 0}:
+                self.list_topics(topic, timeout=_KNOWN_SECONDS)
+        super().assign(partitions)
 
 
 def admin_client(settings: KafkaSettings, properties: Properties = _NONE) -> AdminClient:
@@ -243,7 +263,7 @@ def reader(settings: KafkaSettings, topic: str, properties: Properties = _NONE) 
     The client names a group all the same, and fails where it may not describe that one. So it is called as the topic:
     whoever has rights for names that begin with a prefix, or for one subscriber's, needs no others for it.
     """
-    return consumer(settings, topic, properties)
+    return _Reader(_merged(settings, _CONSUMER, _READER, {"group.id": topic}, properties), logger=_LOG)
 
 
 def called(operation: Callable[..., Answer], *arguments: object) -> Answer:

@@ -24,11 +24,11 @@ def readable_ends(admin: AdminClient) -> Ends:
 
 
 class StallWatch:
-    """Of one client's partitions."""
+    """Of the partitions of one client, and of those that follow it."""
 
     def __init__(self, ends: Ends, seconds: float = _SECONDS) -> None:
         self._ends = ends
-        self._seconds = seconds
+        self._least_seconds = self._seconds = seconds
         self._since: dict[Place, tuple[int, float]] = {}
         """Of each partition the next offset, and since when that is so."""
         self._suspected: dict[Place, int] = {}
@@ -37,10 +37,10 @@ class StallWatch:
     def look(self, nexts: Mapping[Place, int]) -> None:
         """After the client was asked, and had nothing. RebuildError if it never will have."""
         now = time.monotonic()
-        self._since = {
-            place: known if (known := self._since.get(place)) and known[0] == at else (at, now)
-            for place, at in nexts.items()
-        }
+        unchanged = {place: known for place, known in self._since.items() if nexts.get(place) == known[0]}
+        if len(unchanged) < len(self._since):
+            self._seconds = self._least_seconds
+        self._since = {place: unchanged.get(place, (at, now)) for place, at in nexts.items()}
         still = [place for place, (_, since) in self._since.items() if now - since >= self._seconds]
         if not still or now < self._next_look:
             return
@@ -52,6 +52,11 @@ class StallWatch:
         behind = {place: nexts[place] for place in still if ends.get(place, 0) > nexts[place]}
         for place, at in behind.items():
             if self._suspected.get(place) == at:
+                # The next client has its own time, and twice as much: one that Kafka only answers slowly gets there.
+                self._since = {each: (offset, now) for each, offset in nexts.items()}
+                self._suspected = {}
+                self._next_look = now
+                self._seconds *= 2
                 topic, partition = place
                 raise RebuildError(
                     f"the client reads no more of {topic} [{partition}], which it has up to {at} of {ends[place]}"

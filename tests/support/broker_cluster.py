@@ -247,9 +247,9 @@ class Reader:
         self._prefix = names.notifications("")
         self._undelivered = names.undelivered
         undelivered = partitions_of(self.settings.kafka, self._undelivered)
-        self._places = [
-            *((topic, 0) for topic in self.topics),
+        self._places = [  # what is asked for first waits for something to come, and the last of these is
             *((self._undelivered, partition) for partition in undelivered),
+            *((topic, 0) for topic in self.topics),
         ]
         self._follower = Follower(self.settings.kafka, dict.fromkeys(self._places, BEGINNING))
         self._stopping = threading.Event()

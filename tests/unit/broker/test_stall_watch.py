@@ -1,6 +1,7 @@
 """When a client is taken for one that reads no more."""
 
 from collections.abc import Iterable, Mapping
+from itertools import count
 
 import pytest
 
@@ -64,3 +65,23 @@ def test_a_kafka_that_is_away_says_nothing_about_the_client(ends: Ends) -> None:
     for _ in range(3):
         watch.look({B: 7})
     assert len(ends.asked) == 3
+
+
+def test_each_client_has_twice_the_time_of_the_one_before_until_one_reads(
+    ends: Ends, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A first fetch that takes longer than the watch waits must not be begun for ever."""
+    clock = count()
+    monkeypatch.setattr("tamis.broker.stall_watch.time.monotonic", lambda: float(next(clock)))
+    watch = StallWatch(ends, 1.0)
+
+    def looks_until_stalled(at: int) -> int:
+        for look in count(1):
+            try:
+                watch.look({B: at})
+            except RebuildError:
+                return look
+        raise AssertionError
+
+    assert [looks_until_stalled(7) for _ in range(4)] == [3, 4, 8, 16]
+    assert looks_until_stalled(8) == 3
