@@ -226,13 +226,15 @@ class _AdminClient(AdminClient):
 class _Reader(Consumer):
     """Knows its servers before it asks where partitions begin or end.
 
-    One that does not looks for their leaders again after half a second.
+    One that does not looks for their leaders again after half a second. But one that does, and is to go on at an
+    offset, takes it for right: the epoch that is given with it is compared where a leader becomes known after that.
     """
 
     def assign(self, partitions: list[TopicPartition]) -> None:
-        with suppress(KafkaException):  # whoever reads is told
-            for topic in {place.topic for place in partitions if place.offset < 0}:
-                self.list_topics(topic, timeout=_KNOWN_SECONDS)
+        if all(place.offset < 0 for place in partitions):
+            with suppress(KafkaException):  # whoever reads is told
+                for topic in {place.topic for place in partitions}:
+                    self.list_topics(topic, timeout=_KNOWN_SECONDS)
         super().assign(partitions)
 
 
