@@ -21,9 +21,8 @@ SANITIZERS = $$(c++ -print-file-name=libasan.so) $$(c++ -print-file-name=libubsa
 SANITIZED := ASAN_OPTIONS=detect_leaks=0 PYTHONMALLOC=malloc
 SANITIZED_TESTS := tests/unit/indexes tests/unit/codecs tests/unit/broker/test_frozen_state.py tests/property tests/differential
 
-# A file's tests stay together, since they share what takes long to start; those with servers come first, since few of
-# them take long. ARGS="-n 0" runs them one by one.
-TWO_AT_A_TIME := -n 2 --dist loadfile --no-loadscope-reorder
+# A file's tests mostly stay together, since they share what takes long to start. ARGS="-n 0" runs them one by one.
+AT_A_TIME := --dist worksteal -n
 
 .DEFAULT_GOAL := build
 .PHONY: help build installed demo test chaos lint types checked fuzzed fuzz bench format pin clean
@@ -37,7 +36,7 @@ demo: build ## see it work, on a real Kafka; ARGS="--seconds 10" goes to tamis d
 	$(BIN)/tamis demo $(ARGS)
 
 test: build ## run the tests; ARGS="-k name" goes to pytest
-	$(BIN)/pytest $(TWO_AT_A_TIME) $(ARGS)
+	$(BIN)/pytest $(AT_A_TIME) 3 $(ARGS)
 
 chaos: build ## kill and freeze everything under load, for long, results in build/chaos.ndjson; ARGS="--runs 20"
 	$(BIN)/python tests/support/chaos.py $(ARGS)
@@ -54,10 +53,10 @@ types: build ## check types: mypy, pyright, and the stubs against the compiled m
 	$(BIN)/stubtest --allowlist tests/stubtest-allowlist.txt $(MODULES:%=tamis.%)
 
 checked: $(CHECKED)/built ## test the compiled modules with bounds checks and sanitizers on
-	LD_PRELOAD="$(SANITIZERS)" $(SANITIZED) $(CHECKED)/bin/pytest $(TWO_AT_A_TIME) $(SANITIZED_TESTS) $(ARGS)
+	LD_PRELOAD="$(SANITIZERS)" $(SANITIZED) $(CHECKED)/bin/pytest $(AT_A_TIME) 2 $(SANITIZED_TESTS) $(ARGS)
 
 fuzzed: $(FUZZED)/built $(FUZZED)/uncounted.so ## the same tests on the build that `fuzz` makes, for whoever needs both
-	LD_PRELOAD="$(SANITIZERS) $(CURDIR)/$(FUZZED)/uncounted.so" $(SANITIZED) $(FUZZED)/bin/python -m pytest $(TWO_AT_A_TIME) $(SANITIZED_TESTS) $(ARGS)
+	LD_PRELOAD="$(SANITIZERS) $(CURDIR)/$(FUZZED)/uncounted.so" $(SANITIZED) $(FUZZED)/bin/python -m pytest $(AT_A_TIME) 2 $(SANITIZED_TESTS) $(ARGS)
 
 fuzz: $(FUZZED)/built ## look for inputs that break promises, FUZZ_SECONDS=600 for each of FUZZ_TARGETS
 	@set -e; for target in $(FUZZ_TARGETS); do \
