@@ -6,10 +6,12 @@ time for one that does not exist, and would then read everything again, or lose 
 
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import NamedTuple
 
 from tamis.broker.errors import BrokerError, ConflictError
 from tamis.broker.kafka import (
     LOG_WENT_BACK,
+    NOT_FETCHING,
     Consumer,
     KafkaError,
     KafkaException,
@@ -35,6 +37,17 @@ Policy = Callable[[Sequence[TopicPartition]], None]
 """Is given partitions with what is committed, and sets the offset of those for which nothing is."""
 
 
+class End(NamedTuple):
+    """How far a partition's events are done."""
+
+    offset: int
+    """The next one's."""
+    after: str = ""
+    """Of that one, up to which subscriber the notifications are out."""
+    leader_epoch: int = -1
+    """Of the last record that was read, by which a log is noticed that was cut back and grew again; -1: not known."""
+
+
 class EventSource:
     """What a member of a group polls: no record that was processed before, none of a partition that has gone."""
 
@@ -50,6 +63,10 @@ class EventSource:
         self._next: dict[Place, int] = {}
         self._progress: dict[Place, tuple[int, Progress]] = {}
         """What was committed when a partition came, or was gone back in, and at which offset."""
+        self._epochs: dict[Place, int] = {}
+        """Of the last record before what is committed, the leader's."""
+        self._unproven: dict[Place, TopicPartition] = {}
+        """Where partitions begin whose log may be another one than what was committed is about."""
         self._held: list[Message] = []
         self._gone: set[Place] = set()
         """That went since the last poll began."""
@@ -76,12 +93,18 @@ class EventSource:
         """Whether there are events of which some notifications went out before."""
         return any(progress.after for _, progress in self._progress.values())
 
-    def passed(self, ends: Mapping[Place, tuple[int, str]]) -> None:
+    def passed(self, ends: Mapping[Place, End]) -> None:
         """The events before these offsets are done: nothing more is to be known of them."""
-        for place, (offset, _) in ends.items():
+        for place, end in ends.items():
+            self._epochs[place] = end.leader_epoch
             begun, progress = self._progress.get(place, (-1, _NO_PROGRESS))
-            if progress.after and offset > begun:
+            if progress.after and end.offset > begun:
                 self._progress[place] = begun, Progress(progress.view)
+
+    def end(self, place: Place) -> End:
+        """How far a partition is done of which there is nothing in hand."""
+        offset = self.position(place)
+        return End(offset, self.sent_before(place, offset), self._epochs.get(place, -1))
 
     def position(self, place: Place) -> int:
         """The next offset of a partition that was handed out or held back."""
@@ -103,6 +126,7 @@ class EventSource:
         # Also where there is enough: it is in here that the client hears of partitions that come and go.
         first = self._client.poll(0 if self._held else seconds)
         self._accept(first)
+        self._prove()
         if len(self._held) < most:
             self._accept(*self._client.consume(most - len(self._held), 0))
         if first is None and not self._held and self._stalls is not None:
@@ -131,11 +155,26 @@ class EventSource:
             if place.offset < 0:
                 raise RebuildError(f"no offset is committed for {place.topic} [{place.partition}], which was begun")
             self._next[place.topic, place.partition] = place.offset
+            self._unproven.pop((place.topic, place.partition), None)
             self._remember(place)
             try:
                 self._client.seek(place)
             except KafkaException as error:
                 refuse(error)
+
+    def _prove(self) -> None:
+        """Have the log compared with what is committed: a client compares nothing where a member's partition begins.
+
+        But it does where one goes to a place and an epoch. What came before that is read again.
+        """
+        for place, start in list(self._unproven.items()):
+            try:
+                self._client.seek(start)
+            except KafkaException as error:
+                if error.args[0].code() not in NOT_FETCHING:
+                    refuse(error)
+            else:
+                del self._unproven[place]
 
     def _released(self, most: int) -> list[Message]:
         if self._failure is not None:
@@ -155,7 +194,7 @@ class EventSource:
                 continue
             place, offset = place_of(message), offset_of(message)
             # One poll may hand out what it fetched before a partition went and came back, and then fetch it again.
-            if offset >= self._next.get(place, offset + 1):
+            if offset >= self._next.get(place, offset + 1) and place not in self._unproven:
                 self._next[place] = offset + 1
                 self._held.append(message)
 
@@ -192,6 +231,8 @@ class EventSource:
                 place = at.topic, at.partition
                 self._next[place] = at.offset
                 self._ends.pop(place, None)  # which may have been told when it had gone
+                if self._epochs[place] >= 0:
+                    self._unproven[place] = at
             self.assignments += 1
             _LOG.info("assigned %s", ", ".join(f"{at.topic} [{at.partition}] from {at.offset}" for at in starts))
         except (BrokerError, RebuildError) as error:
@@ -218,8 +259,8 @@ class EventSource:
         places = {(partition.topic, partition.partition) for partition in partitions}
         self._gone |= places
         for place in places:
-            self._next.pop(place, None)
-            self._progress.pop(place, None)
+            for known in (self._next, self._progress, self._epochs, self._unproven):
+                known.pop(place, None)
         self._held = [message for message in self._held if place_of(message) in self._next]
         self.assignments += 1
 
@@ -230,6 +271,8 @@ class EventSource:
             _LOG.warning("beside the offset of %s stands what Tamis has not written: %s", _told([committed]), error)
             progress = _NO_PROGRESS
         self._progress[committed.topic, committed.partition] = committed.offset, progress
+        epoch: int | None = committed.leader_epoch
+        self._epochs[committed.topic, committed.partition] = -1 if epoch is None else epoch
 
     def _committed(self, partitions: Sequence[TopicPartition]) -> list[TopicPartition]:
         """Waits while a predecessor's transaction is being decided."""

@@ -51,6 +51,7 @@ __all__ = [
     "FORBIDDEN",
     "LATEST",
     "LOG_WENT_BACK",
+    "NOT_FETCHING",
     "REFUSED",
     "TIMED_OUT",
     "TOO_LARGE",
@@ -88,6 +89,7 @@ __all__ = [
     "is_end_of_partition",
     "is_fatal",
     "is_impaired",
+    "leader_epoch_of",
     "learn_leaders",
     "offset_of",
     "place_of",
@@ -158,6 +160,8 @@ LOG_WENT_BACK = frozenset(
     {KafkaError._AUTO_OFFSET_RESET, KafkaError._LOG_TRUNCATION, KafkaError.OFFSET_OUT_OF_RANGE}  # noqa: SLF001
 )
 """What a reader is told whose records are gone."""
+NOT_FETCHING = frozenset({KafkaError._STATE, KafkaError._PREV_IN_PROGRESS})  # noqa: SLF001
+"""What a consumer says of a partition that it has not begun yet, or is about to leave."""
 FENCED = frozenset({KafkaError.PRODUCER_FENCED, KafkaError.INVALID_PRODUCER_EPOCH, KafkaError._FENCED})  # noqa: SLF001
 """What a producer is told whose transactional id has a newer owner, or whose transaction took too long."""
 _FATAL = KafkaError._FATAL  # noqa: SLF001
@@ -387,6 +391,12 @@ def offset_of(message: Message) -> int:
     if offset is None:
         raise ValueError("a message that was not received has no offset")
     return offset
+
+
+def leader_epoch_of(message: Message) -> int:
+    """Which of its partition's leaders, by their order, took it; -1 if Kafka does not tell."""
+    epoch = message.leader_epoch()
+    return -1 if epoch is None else epoch
 
 
 def headers_of(message: Message) -> list[tuple[str, bytes]]:

@@ -13,7 +13,7 @@ from tamis.broker.errors import BrokerError, ConflictError, InvalidError, Unreac
 from tamis.broker.kafka import KafkaException, admin_client
 from tamis.broker.layout_watch import LayoutWatch
 from tamis.broker.layouts import require_layout
-from tamis.broker.memory import MemoryBound, bound_arenas, give_back
+from tamis.broker.memory import MemoryBound, bound_arenas
 from tamis.broker.metrics import Meters
 from tamis.broker.metrics_server import BrokerPages, MetricsServer
 from tamis.broker.outlets import Outlets
@@ -138,7 +138,6 @@ class Service:
             # A client refers to whom it calls, and an error to where it was raised: to those who have them. Python
             # looks for such circles so seldom that clients would stay for hours, with their threads and connections.
             gc.collect()
-            give_back()
             if self._must_stop():
                 break
             pause = _PAUSE_SECONDS[0] if time.monotonic() - began > longest else min(2 * pause, longest)

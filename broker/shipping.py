@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from tamis.broker.configuration import Settings
-from tamis.broker.event_source import EventSource, Place
-from tamis.broker.kafka import Message, TopicPartition, offset_of, place_of
+from tamis.broker.event_source import End, EventSource, Place
+from tamis.broker.kafka import Message, TopicPartition, leader_epoch_of, offset_of, place_of
 from tamis.broker.matching_step import Matched, notifications
 from tamis.broker.outbox import Headers, Outbox
 from tamis.broker.outlets import Outlet
@@ -59,10 +59,10 @@ class Shipment:
                 firsts[place] = offset, self.after or source.sent_before(place, offset)
         return firsts
 
-    def ends(self) -> dict[Place, tuple[int, str]]:
-        """The next offset of each partition, and up to which subscriber that one's notifications are out."""
+    def ends(self) -> dict[Place, End]:
         step = 0 if self.upto else 1
-        return {place_of(message): (offset_of(message) + step, self.upto) for message in self.messages}
+        lasts = {place_of(message): message for message in self.messages}
+        return {place: End(offset_of(last) + step, self.upto, leader_epoch_of(last)) for place, last in lasts.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,8 +106,8 @@ class Shipper:
         for record in self._views.wanted(shipment.firsts(self._source), shipment.view):
             outbox.send(self._names.views, record.encode(), record.key)
         return [
-            TopicPartition(*place, offset, Progress(shipment.view, after).text)
-            for place, (offset, after) in ends.items()
+            TopicPartition(*place, end.offset, Progress(shipment.view, end.after).text, end.leader_epoch)
+            for place, end in ends.items()
         ]
 
     def shipped(self) -> None:
@@ -159,7 +159,7 @@ class Shipper:
             value = key = None
         outbox.send(self._names.rejected, value, key, [*rejection.headers])
 
-    def _send_reports(self, ends: dict[Place, tuple[int, str]], outbox: Outbox) -> None:
+    def _send_reports(self, ends: dict[Place, End], outbox: Outbox) -> None:
         """Tell of those that no other process has told of."""
         if not self.has_reports:
             return
@@ -172,8 +172,7 @@ class Shipper:
                 )
                 self._send_rejection(rejection, record.value, record.key, outbox)
         if self._reporter not in ends:
-            offset = self._source.position(self._reporter)
-            ends[self._reporter] = offset, self._source.sent_before(self._reporter, offset)
+            ends[self._reporter] = self._source.end(self._reporter)
         self.reported = len(self._log.invalid)
 
 

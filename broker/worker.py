@@ -229,12 +229,13 @@ class Worker:
             self._go_back()
         else:
             self._outlets.took(outlets.values())
-            self._source.passed(shipment.ends())
+            ends = shipment.ends()
+            self._source.passed(ends)
             if shipment.is_last:
                 self._attempts.passed(shipment.messages)
             self._shipper.shipped()
             self._count(shipment)
-            self._meters.reached({place: offset for place, (offset, _) in shipment.ends().items()})
+            self._meters.reached({place: end.offset for place, end in ends.items()})
             self._meters.sent(step)
             for obstacle, count in self._shipper.undelivered.items():
                 self._meters.not_delivered(obstacle, count)

@@ -23,8 +23,10 @@ from processes import soon
 from stacks import KILLED_KAFKAS
 from tamis.admin.local import LocalStack
 from tamis.admin.local.stack import StackOptions
+from tamis.broker.group_starts import apply, decide
 from tamis.broker.kafka import TopicPartition, admin_client, consumer, producer
 from tamis.broker.partitions import partition_of
+from tamis.broker.positions import Position
 from tamis.broker.snapshot_loading import store_of
 from tamis.codecs.event import Event
 from tamis.codecs.notification import Notification
@@ -279,3 +281,43 @@ def test_a_subscription_log_that_is_cut_back_is_noticed_though_it_has_grown_agai
         stack.cut_back(cluster.names.subscriptions, home, 5)
         assert soon(lambda: cluster.processes["one"].poll() is not None, PATIENCE_SECONDS)
         assert cluster.told("tamis topics set-start") > 0
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("meanwhile", ["stopped", "frozen"])
+def test_an_event_log_that_is_cut_back_is_noticed_though_it_has_grown_again(
+    stack: LocalStack, tmp_path: Path, meanwhile: str
+) -> None:
+    """Else the events that took the places of lost ones would count as matched."""
+    with Cluster(stack.settings, f"cut-events-{meanwhile}", tmp_path) as cluster:
+        cluster.make_notification_topics(["ann"])
+        cluster.subscribe(Subscription("ann", "all", "exists a"))
+        cluster.start("one")
+        process = cluster.processes["one"]
+        for number in range(10):
+            cluster.send_event(f"before-{number}", a=number)  # one batch each, for the log to be cut between them
+        assert cluster.is_done(PATIENCE_SECONDS)
+        if meanwhile == "stopped":
+            process.terminate()
+            assert process.wait(PATIENCE_SECONDS) == 0
+        else:
+            process.send_signal(signal.SIGSTOP)
+        stack.cut_back(cluster.names.events, 0, 5)
+        cluster.renew_producer()
+        for number in range(10):
+            cluster.send_event(f"after-{number}", a=number)
+        if meanwhile == "stopped":
+            cluster.start("one")
+            process = cluster.processes["one"]
+        else:
+            process.send_signal(signal.SIGCONT)
+        assert soon(lambda: process.poll() is not None, PATIENCE_SECONDS)
+        assert cluster.told("are gone that were not matched") > 0
+
+        apply(cluster.settings, decide(cluster.settings, cluster.names.events, Position(5), [0]))
+        cluster.start("one")
+        with Reader(cluster.settings, [cluster.names.notifications("ann")]) as reader:
+            assert soon(lambda: len(reader.seen) == 20, PATIENCE_SECONDS)
+            reader.wait_until_done()
+            found = [Notification.decode(each.value).id for each in reader.seen]
+        assert found == [*(f"before-{number}" for number in range(10)), *(f"after-{number}" for number in range(10))]

@@ -44,6 +44,9 @@ class Message:
     def offset(self) -> int:
         return 0
 
+    def leader_epoch(self) -> None:
+        """As of a Kafka that does not tell."""
+
     def timestamp(self) -> tuple[int, int]:
         return 1, 0
 
