@@ -108,7 +108,7 @@ def test_clients_that_have_stopped_reading_are_replaced(
     for name in ("following.reader", "subscription_log.reader", "worker.consumer"):
         monkeypatch.setattr(f"tamis.broker.{name}", recorded)
     for module in ("following", "worker"):
-        monkeypatch.setattr(f"tamis.broker.{module}.StallWatch", partial(StallWatch, seconds=0.5))
+        monkeypatch.setattr(f"tamis.broker.{module}.StallWatch", partial(StallWatch, seconds=1.0))
     monkeypatch.setattr("tamis.broker.subscription_log._RENEWAL_SECONDS", 3.0)
     cluster = make_brokered()
     cluster.subscribe(Subscription("ann", "any", "exists price"))
