@@ -275,11 +275,14 @@ def reader(settings: KafkaSettings, topic: str, properties: Properties = _NONE) 
 def called(operation: Callable[..., Answer], *arguments: object) -> Answer:
     """A call of a client that has to tell somebody of deliveries. KafkaException, also where that failed of itself.
 
-    A fatal error is raised by the client in the midst of what else it calls, which then fails in a way of its own.
+    A fatal error is raised by the client in the midst of what else it calls, which then fails in a way of its own, or
+    makes it drop the error. Then it is called again: what is wrong is told by that, or by whatever is called next.
     """
     try:
         return operation(*arguments)
     except SystemError as error:
+        if error.__cause__ is None:
+            return operation(*arguments)
         cause: BaseException | None = error
         while cause is not None and not isinstance(cause, KafkaException):
             cause = cause.__cause__

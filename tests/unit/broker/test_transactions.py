@@ -1,9 +1,10 @@
 import time
+from collections.abc import Callable
 
 import pytest
 
 from tamis.broker.errors import ConflictError, InvalidError
-from tamis.broker.kafka import KafkaError, KafkaException
+from tamis.broker.kafka import KafkaError, KafkaException, called
 from tamis.broker.transactions import RebuildError, Verdict, last_word, refuse_if_replaced, transact, verdict
 
 RETRIABLE = KafkaError(KafkaError.COORDINATOR_LOAD_IN_PROGRESS, "loading", retriable=True)
@@ -77,3 +78,38 @@ def test_a_fence_in_a_young_transaction_is_another_process_and_in_an_old_one_its
         refuse_if_replaced(FATAL, time.monotonic())
     refuse_if_replaced(FATAL, time.monotonic() - 11.0)
     refuse_if_replaced(UNCLEAR, time.monotonic())
+
+
+def failing(*errors: SystemError) -> Callable[[], str]:
+    """A call of a client that fails in these ways, one after the other."""
+    left = list(errors)
+
+    def operation() -> str:
+        if left:
+            raise left.pop(0)
+        return "done"
+
+    return operation
+
+
+def caused(cause: Exception) -> SystemError:
+    error = SystemError("returned a result with an exception set")
+    error.__cause__ = cause
+    return error
+
+
+def test_what_a_client_raises_in_the_midst_of_a_call_is_raised() -> None:
+    fatal = KafkaException(KafkaError(KafkaError._FENCED, fatal=True))
+    for error in (caused(fatal), caused(caused(fatal))):
+        with pytest.raises(KafkaException) as raised:
+            called(failing(error))
+        assert raised.value is fatal
+    with pytest.raises(SystemError, match="with an exception set"):
+        called(failing(caused(ValueError("a mistake in what it calls"))))
+
+
+def test_where_a_client_has_dropped_what_it_had_to_raise_it_is_asked_again() -> None:
+    dropped = SystemError("returned NULL without setting an exception")
+    assert called(failing(dropped)) == "done"
+    with pytest.raises(SystemError, match="without setting"):
+        called(failing(dropped, dropped))
