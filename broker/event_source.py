@@ -104,7 +104,7 @@ class EventSource:
     def end(self, place: Place) -> End:
         """How far a partition is done of which there is nothing in hand."""
         offset = self.position(place)
-        return End(offset, self.sent_before(place, offset), self._epochs.get(place, -1))
+        return End(offset, self.sent_before(place, offset), self._epochs[place])
 
     def position(self, place: Place) -> int:
         """The next offset of a partition that was handed out or held back."""

@@ -30,7 +30,7 @@ BEGINNING = -2
 TELLING_ENDS: Properties = {"enable.partition.eof": True}
 """For a consumer that is told where partitions end: behind markers of transactions, too."""
 TO_THE_END: Properties = {**TELLING_ENDS, "fetch.wait.max.ms": 10}
-"""For one that waits for it: Kafka says it once it has waited for more, by default 500 ms."""
+"""For one that waits for it: Kafka says it once it has waited for more, here not for as long as by default."""
 _POLL_SECONDS = 0.5
 
 

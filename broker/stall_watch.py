@@ -5,6 +5,7 @@ any more, nothing is told, and only another client reads on. Where a client says
 row and though nothing was left to be handed out in between, that has happened.
 """
 
+import math
 import time
 from collections.abc import Callable, Iterable, Mapping
 
@@ -32,7 +33,7 @@ class StallWatch:
         self._since: dict[Place, tuple[int, float]] = {}
         """Of each partition the next offset, and since when that is so."""
         self._suspected: dict[Place, int] = {}
-        self._next_look = 0.0
+        self._asked_at = -math.inf
 
     def look(self, nexts: Mapping[Place, int]) -> None:
         """After the client was asked, and had nothing. RebuildError if it never will have."""
@@ -42,9 +43,9 @@ class StallWatch:
             self._seconds = self._least_seconds
         self._since = {place: unchanged.get(place, (at, now)) for place, at in nexts.items()}
         still = [place for place, (_, since) in self._since.items() if now - since >= self._seconds]
-        if not still or now < self._next_look:
+        if not still or now - self._asked_at < self._seconds:
             return
-        self._next_look = now + self._seconds
+        self._asked_at = now
         try:
             ends = self._ends(still)
         except KafkaException:
@@ -55,7 +56,6 @@ class StallWatch:
                 # The next client has its own time, and twice as much: one that Kafka only answers slowly gets there.
                 self._since = {each: (offset, now) for each, offset in nexts.items()}
                 self._suspected = {}
-                self._next_look = now
                 self._seconds *= 2
                 topic, partition = place
                 raise RebuildError(

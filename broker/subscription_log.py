@@ -25,6 +25,7 @@ from tamis.broker.kafka import (
     end_offsets,
     is_end_of_partition,
     is_fatal,
+    leader_epoch_of,
     offset_of,
     reader,
 )
@@ -312,10 +313,9 @@ class SubscriptionLog:
 
     def _reach(self, partition: int, messages: list[Message]) -> None:
         last = messages[-1]
-        epoch = last.leader_epoch()
         reached = self._reached[partition]
         reached.offset = max(reached.offset, offset_of(last) + 1)
-        reached.leader_epoch = -1 if epoch is None else epoch
+        reached.leader_epoch = leader_epoch_of(last)
         self.applied += len(messages)
         self._view = None
 

@@ -21,6 +21,3 @@ class Record:
 
     def offset(self) -> int:
         return self._offset
-
-    def leader_epoch(self) -> int:
-        return 0

@@ -28,7 +28,6 @@ from tamis.indexes.expressions import parse
 from tamis.indexes.index import Index
 from tamis.indexes.limits import Limits
 
-ROOT = Path(__file__).parents[3]
 TEXTS = {
     0: 'a = 1 and name starts with "ab" weight 0.5',
     7: "b between -1 and 9007199254740993 or c in (0.5, 2, 1e300) xor missing d xnor flag = true",
